@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What a Rust test wrote that could not run on this machine.
 SKIPPED = $${CARGO_TARGET_DIR:-target}/tmp/skipped
 # Tests on this machine's kernel run alone: a run on a busy machine does not count.
-REAL_TIME = tests/backends/test_kernel.py
+REAL_TIME = linux/tests/test_kernel.py
 RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -name build.rs -o -path '*/src/*.rs')
 STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
 # What `make run` runs: the tables of the memos, in a minute or two. The other questions of `bbr` send thousands of
@@ -79,7 +79,7 @@ check-python: setup $(VENV)/.dev $(VENV)/.web
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	MYPYPATH=python:tools $(BIN)/mypy tools/*.py
+	MYPYPATH=python:linux:tools $(BIN)/mypy tools/*.py
 	@$(BIN)/lint-imports --no-cache >.mypy_cache/imports.txt || { cat .mypy_cache/imports.txt; exit 1; }
 	$(BIN)/python -m mypy.stubtest cwndlab._core
 	@[ ! -d web/node_modules ] || npm run --silent --prefix web check
@@ -90,7 +90,7 @@ bench: setup
 # Fuzzing for FUZZ_S seconds; `make test` does a short form of it. What fails is kept in tests/fuzz-seeds and
 # proptest-regressions, to be committed with the fix.
 FUZZ_S ?= 600
-FUZZED := $(addprefix tests/,binding/test_scenario_fuzz.py binding/test_law_fuzz.py spec/test_fuzz.py runs/test_store_fuzz.py \
+FUZZED := $(addprefix tests/,binding/test_scenario_fuzz.py binding/test_law_fuzz.py study/test_fuzz.py runs/test_store_fuzz.py \
   runs/test_folder_fuzz.py runs/test_strange_fuzz.py diagnosis/test_capture_files.py)
 fuzz: setup $(VENV)/.dev
 	cargo test --workspace --locked --no-run
@@ -193,8 +193,13 @@ $(VENV)/.core: $(RUST) pyproject.toml $(VENV)/.deps
 	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --locked >/dev/null
 	@touch $@
 
+# The kernels' side: a distribution of its own, found by its entry point.
+$(VENV)/.kernels: linux/pyproject.toml $(VENV)/.deps
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --no-build-isolation -e linux
+	@touch $@
+
 # What carries the packets of `--backend linux`; elsewhere than on Linux there is none.
-$(VENV)/.router: $(RUST) $(VENV)/.core
+$(VENV)/.router: $(RUST) $(VENV)/.core $(VENV)/.kernels
 	@[ "$$(uname)" != Linux ] || $(BIN)/python tools/router.py release $(BIN)
 	@touch $@
 

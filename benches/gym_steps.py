@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Steps of `cwndlab.gym` per second of CPU time, on the dumbbell of ns3-gym's example `rl-tcp`.
+"""Steps of `cwndlab.apps.gym` per second of CPU time, on the dumbbell of ns3-gym's example `rl-tcp`.
 
     python benches/gym_steps.py [--runs 4]
 
@@ -14,9 +14,9 @@ import argparse
 import math
 import time
 
-from cwndlab.gym import StudyEnv
-from cwndlab.policy.features import FEATURES
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.apps.gym import StudyEnv
+from cwndlab.apps.policy.features import FEATURES
 
 WINDOW = 30
 QUESTION = """

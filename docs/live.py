@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 from cwndlab import OutputError, Study
-from cwndlab.explore import lessons
+from cwndlab.apps.explore import lessons
 
 MARK = re.compile(r"^<!-- live: (.+) -->$", re.MULTILINE)
 TOML = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)

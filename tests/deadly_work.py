@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cwndlab.backends.protocol import Job, Outcome, Stopped, never_stop
+from cwndlab.runs.executors.protocol import Job, Outcome, Stopped, never_stop
 
 #: In a job's scenario: end the process.
 DEADLY = "deadly"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from cwndlab.backends.protocol import Job, Outcome, Stopped, never_stop
+from cwndlab.runs.executors.protocol import Job, Outcome, Stopped, never_stop
 
 
 class Slow:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, Range
+from cwndlab.base.numbers import ANY, NON_NEGATIVE, Range
 from cwndlab.report.contents import Outputs
 from cwndlab.report.draft import draft, write_verdicts
 from cwndlab.report.model import Fact, ReportView

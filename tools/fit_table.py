@@ -21,17 +21,17 @@ from typing import Any
 
 from fit_table_page import FINAL, page
 
-from cwndlab.arrow_tables import read_table
-from cwndlab.core import Records
-from cwndlab.diagnosis.from_capture import read
-from cwndlab.fit.fit_result import CaptureFit
-from cwndlab.fit.fitted_study import FLOW, MODEL_ERROR
-from cwndlab.fit.fitting import FitRefusedError, fit_conversation
-from cwndlab.fit.stated_parameters import StatedParameters
-from cwndlab.runs.execution import kernel_of
+from cwndlab.api import Study
+from cwndlab.apps.captures.from_capture import read
+from cwndlab.apps.fit.fit_result import CaptureFit
+from cwndlab.apps.fit.fitted_study import FLOW, MODEL_ERROR
+from cwndlab.apps.fit.fitting import FitRefusedError, fit_conversation
+from cwndlab.apps.fit.stated_parameters import StatedParameters
+from cwndlab.base.arrow_tables import read_table
+from cwndlab.base.core import Records
+from cwndlab.results.execution import kernel_of
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.work import MeasuredRuns, run_here
-from cwndlab.study import Study
 
 ROOT = Path(__file__).parents[1]
 PAGE, ROWS = ROOT / "docs/guide/fit-accuracy.md", ROOT / "build/fit-rows.jsonl"

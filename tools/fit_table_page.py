@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from cwndlab.writing import markdown_lines
+from cwndlab.base.writing import markdown_lines
 
 if TYPE_CHECKING:
     from fit_table import Row

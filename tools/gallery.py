@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cwndlab.evaluate import pack
+from cwndlab.apps.evaluate import pack
 from cwndlab.report.digits import number
 
 FOLDER = Path(__file__).parents[1] / "docs/gallery"

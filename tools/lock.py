@@ -16,8 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = "# Made by `make lock` from pyproject.toml; not edited by hand.\n"
-#: The build tool, which `make setup` needs and a wheel's user does not.
-BUILD = "maturin"
+#: The build tools, which `make setup` needs and a wheel's user does not.
+BUILD = ("maturin", "hatchling")
 #: A package and its hashes, over several lines.
 ENTRY = re.compile(r"^(?P<name>[\w.-]+)==.*(?:\n +--hash.*)*", re.MULTILINE)
 
@@ -45,10 +45,12 @@ def main() -> None:
     python = sys.argv[1]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
+    kernels = tomllib.loads((ROOT / "linux" / "pyproject.toml").read_text())["project"]["dependencies"]
+    kernels = [one for one in kernels if not one.startswith("cwndlab")]
     dev = [wanted for wanted in extras["dev"] if not wanted.startswith("cwndlab")]
     build = [wanted for wanted in dev if wanted.startswith(BUILD)]
     lists = {
-        "run": [*project["dependencies"], *extras["linux"], *extras["search"], *build],
+        "run": [*project["dependencies"], *kernels, *extras["search"], *build],
         "dev": [*(one for key in ("cluster", "store", "gym", "onnx") for one in extras[key]), *dev],
         "docs": extras["docs"],
         "ci": extras["ci"],

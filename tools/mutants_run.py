@@ -22,7 +22,7 @@ KILLED = ("killed", "timeout")
 BUILT = [
     "python/cwndlab/*.so",
     "python/cwndlab/report/live/engine.*",
-    "python/cwndlab/backends/linux/cwndlab-router",
+    "linux/cwndlab_linux/cwndlab-router",
     "python/cwndlab/THIRD-PARTY.txt",
 ]
 #: Memory of a process, in bytes: a fault may ask for all there is.
@@ -72,8 +72,12 @@ class Areas:
         )
 
     def of_python(self, file: str) -> str:
-        """The area of a file: its package in `cwndlab`, or `root`."""
-        parts = Path(file).parts[2:]
+        """The area of a file: its package in `cwndlab`, its application, `linux` or `root`."""
+        root, _, *parts = Path(file).parts
+        if root == "linux":
+            return root
+        if parts[0] == "apps":
+            del parts[0]
         return parts[0] if len(parts) > 1 else "root"
 
     def most_percent(self, area: str) -> int:
@@ -165,7 +169,7 @@ class Copy:
         with tempfile.TemporaryDirectory() as scratch:
             environment = {
                 **os.environ,
-                "PYTHONPATH": str(self.folder / "python"),
+                "PYTHONPATH": os.pathsep.join(str(self.folder / name) for name in ("python", "linux")),
                 "CARGO_TARGET_DIR": str(self.folder / "target"),
                 "CARGO_PROFILE_DEV_DEBUG": "0",
                 "PROPTEST_CASES": "64",

@@ -14,6 +14,8 @@ from repository import ROOT
 
 #: Whether `is` tells equal small integers or short strings apart depends on the interpreter.
 IDENTITY = ("_Is", "_IsNot")
+#: Where the sources in Python are.
+TREES = ["python/cwndlab", "linux/cwndlab_linux"]
 
 
 def rust_mutants(areas: Areas) -> Iterator[Mutant]:
@@ -63,11 +65,15 @@ def _line(file: str, number: int, read: dict[str, list[str]]) -> str:
 def _session(folder: Path) -> list[tuple[str, str, int, int, int]]:
     """What cosmic-ray lists: file, operator, occurrence, line and column; renewed when a source is newer."""
     session, config = folder / "python.sqlite", folder / "python.toml"
-    newest = max(path.stat().st_mtime for path in (ROOT / "python" / "cwndlab").rglob("*.py"))
+    newest = max(
+        path.stat().st_mtime
+        for tree in ("python/cwndlab", "linux/cwndlab_linux")
+        for path in (ROOT / tree).rglob("*.py")
+    )
     if not session.exists() or session.stat().st_mtime < newest:
         folder.mkdir(parents=True, exist_ok=True)
         config.write_text(
-            '[cosmic-ray]\nmodule-path = ["python/cwndlab"]\nexcluded-modules = []\ntimeout = 1\n'
+            f"[cosmic-ray]\nmodule-path = {json.dumps(TREES)}\nexcluded-modules = []\ntimeout = 1\n"
             'test-command = "false"\n[cosmic-ray.distributor]\nname = "local"\n'
         )
         command = [str(folder / "venv/bin/cosmic-ray"), "init", "--force", str(config), str(session)]

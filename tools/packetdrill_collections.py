@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-from cwndlab.packetdrill_scripts import find_scripts, markdown, run_script
+from cwndlab.apps.packetdrill.packetdrill_scripts import find_scripts, markdown, run_script
 
 PAGE = Path(__file__).parent.parent / "docs" / "models" / "packetdrill-collections.md"
 #: profile, and whether windows offered are left out

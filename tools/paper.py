@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 import cwndlab
-from cwndlab.errors import OutputError
+from cwndlab.base.errors import OutputError
 from cwndlab.report.pdf import print_pdf
 
 ROOT = Path(__file__).parents[1]

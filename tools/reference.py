@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab import metrics
-from cwndlab.commands.reference import (
+from cwndlab.cli.reference import (
     APPLICATIONS,
     IMPAIRMENTS,
     QUEUES,
@@ -20,9 +20,9 @@ from cwndlab.commands.reference import (
     metric_facts,
     metric_options,
 )
-from cwndlab.spec.json_schema import json_schema
-from cwndlab.spec.measures import ALIASES
-from cwndlab.spec.schema import Claims
+from cwndlab.study.json_schema import json_schema
+from cwndlab.study.measures import ALIASES
+from cwndlab.study.schema import Claims
 
 
 def metrics_page() -> str:

@@ -1,8 +1,9 @@
-"""Find what has outgrown its place in the Python package: `make check`.
+"""Find what has outgrown its place in the Python packages: `make check`.
 
 A file has at most 500 lines and a function 60. A class has a name of its own, and so has a file, except
 those that Python names (`__init__.py`, `__main__.py`) and commands, which are named after what they run. A
 function that other modules may call is not named by a preposition or a participle alone; a property may be.
+A name that begins with an underscore is not imported by another package.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from collections.abc import Iterator
 
 from repository import ROOT
 
-PACKAGE = ROOT / "python" / "cwndlab"
+PACKAGES = (ROOT / "python" / "cwndlab", ROOT / "linux" / "cwndlab_linux")
 MOST_LINES, LONGEST = 500, 60
+#: Modules of commands, and packages of such.
+COMMANDS = {"command", "commands", "cli"}
 #: Names that do not say what a function does.
 BARE = re.compile(
     "about|after|around|at|before|beside|between|but|by|for|from|in|inside|of|on|only|over|than|to|with|within"
@@ -27,14 +30,15 @@ BARE = re.compile(
 def complaints() -> Iterator[str]:
     """What is too long, and what has the name of another."""
     named: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(PACKAGE.rglob("*.py")):
-        text, where = path.read_text(encoding="utf-8"), str(path.relative_to(PACKAGE))
-        if not path.name.startswith("__") and path.parent.name != "commands":
+    for package, path in ((one, path) for one in PACKAGES for path in sorted(one.rglob("*.py"))):
+        text, where = path.read_text(encoding="utf-8"), str(path.relative_to(package.parent))
+        if not path.name.startswith("__") and not COMMANDS & {path.stem, path.parent.name}:
             named[f"file {path.name}"].append(where)
         if (lines := text.count("\n")) > MOST_LINES:
             yield f"{where}: has {lines} lines; at most {MOST_LINES}"
         tree = ast.parse(text)
         yield from (f"{where}: {name} does not say what it does" for name in _bare_names(tree))
+        yield from (f"{where}: imports {name}, of another package" for name in _private_names(tree))
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 named[f"class {node.name}"].append(where)
@@ -42,6 +46,16 @@ def complaints() -> Iterator[str]:
                 if (length := node.end_lineno - node.lineno + 1) > LONGEST:
                     yield f"{where}:{node.lineno}: {node.name} has {length} lines; at most {LONGEST}"
     yield from (f"{name}: {', '.join(places)}" for name, places in named.items() if len(places) > 1)
+
+
+def _private_names(tree: ast.Module) -> Iterator[str]:
+    """What a file imports that is private to another package; `_core` is public."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").startswith("cwndlab"):
+            for name in (f"{node.module}.{alias.name}" for alias in node.names):
+                private = {part for part in name.split(".") if re.match("_(?!_)", part)}
+                if private - {"_core"}:
+                    yield name
 
 
 def _bare_names(tree: ast.Module) -> Iterator[str]:

@@ -23,10 +23,10 @@ from cwndlab.report.drawing import draw_svg
 from cwndlab.report.judge import judge
 from cwndlab.report.palette import PALETTE
 from cwndlab.report.svg import on_white
-from cwndlab.spec.values import label
 from cwndlab.stats.distributions import LEVEL, t_quantile
 from cwndlab.stats.tables import JudgedCell, JudgedTable, read_published
 from cwndlab.stats.verdict import Verdict
+from cwndlab.study.values import label
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/guide/trust.md"

@@ -1,7 +1,8 @@
-"""Install a wheel in a new virtual environment and use it there, as its user would: `make try-wheel`.
+"""Install wheels in a new virtual environment and use them there, as their user would: `make try-wheel`.
 
-It has every file of the package that git knows, the router and the engine for pages, and licences; from it
-`cwndlab run rfc2416` runs in the simulator, and on the kernel in virtual time where this machine has one.
+The core has every file of its package that git knows, the engine for pages, and licences; from it
+`cwndlab run rfc2416` runs in the simulator. With the wheel of the kernels' side, which has the router, it
+then runs on the kernel in virtual time where this machine has one.
 
 Of a source distribution only the contents are checked: every file of the package and of the crates that it is
 built from, and a lock file that needs no change.
@@ -28,9 +29,9 @@ from repository import ROOT
 ONE_CELL = ["--set", "grid=minute", "--set", "variant=tahoe", "--set", "iw=4", "--set", "size=as-traced"]
 #: What a build adds to the files in git.
 BUILT = ["report/live/engine.wasm.gz", "report/live/engine.txt", "THIRD-PARTY.txt"]
-ROUTER = "backends/linux/cwndlab-router"
-LIBRARY = "backends/linux/libcwndlab_live.so"
-LICENCES = ("licenses/LICENSE-APACHE", "licenses/LICENSE-MIT")
+ROUTER = "cwndlab_linux/cwndlab-router"
+KERNELS = [ROUTER, "cwndlab_linux/libcwndlab_live.so", "cwndlab_linux/THIRD-PARTY.txt"]
+LICENCES = ("/LICENSE-APACHE", "/LICENSE-MIT")
 
 
 def tracked(*paths: str) -> list[str]:
@@ -38,20 +39,25 @@ def tracked(*paths: str) -> list[str]:
     return [path.relative_to(ROOT).as_posix() for path in repository.files(*paths, new=False)]
 
 
+def is_kernels(wheel: Path) -> bool:
+    """Whether it is the wheel of the kernels' side."""
+    return wheel.name.startswith("cwndlab_linux-")
+
+
 def missing(wheel: Path) -> Iterator[str]:
     """What should be in the wheel and is not."""
-    wanted = [name.removeprefix("python/") for name in tracked("python/cwndlab")]
-    wanted += [
-        f"cwndlab/{name}" for name in (*BUILT, *([ROUTER, LIBRARY] if sys.platform == "linux" else []))
-    ]
+    core = not is_kernels(wheel)
+    tree = "python/cwndlab" if core else "linux/cwndlab_linux"
+    wanted = [name.partition("/")[2] for name in tracked(tree)]
+    wanted += [f"cwndlab/{name}" for name in BUILT] if core else KERNELS
     with zipfile.ZipFile(wheel) as file:
         there = file.namelist()
         yield from sorted(set(wanted) - set(there))
         yield from (name for name in LICENCES if not any(one.endswith(name) for one in there))
-        if not any(Path(name).match("cwndlab/_core*.so") or name.endswith(".pyd") for name in there):
+        if core and not any(Path(name).match("cwndlab/_core*.so") or name.endswith(".pyd") for name in there):
             yield "cwndlab/_core"
         for name in there:
-            if name.endswith(ROUTER) and not file.getinfo(name).external_attr >> 16 & 0o111:
+            if name == ROUTER and not file.getinfo(name).external_attr >> 16 & 0o111:
                 yield f"{name}: the right to execute it"
 
 
@@ -78,46 +84,56 @@ def run(command: Sequence[str | Path], cwd: Path | None = None, env: dict[str, s
         raise SystemExit(f"try_wheel: {' '.join(map(str, command))} failed\n{done.stdout}")
 
 
-def use(wheel: Path, offline: bool, folder: Path) -> None:
-    """Install the wheel in `folder`, and run a study from there."""
+def use(core: Path, kernels: Path | None, offline: bool, folder: Path) -> None:
+    """Install the core in `folder` and run a study from there; then the kernels' side, and run it on one."""
     fresh = folder / "venv"
     run([sys.executable, "-m", "venv", "--without-pip", fresh])
     scripts = fresh / ("Scripts" if os.name == "nt" else "bin")
     pip = [sys.executable, "-m", "pip", "--quiet", "--python", str(scripts / "python"), "install"]
     here = {key: value for key, value in os.environ.items() if not key.startswith(("CWNDLAB", "PYTHON"))}
     if offline:
-        run([*pip, "--no-deps", "--no-compile", wheel])
-        # A folder on this path brings its packages, but not the `.pth` file that leads to the working tree.
+        pip += ["--no-deps", "--no-compile"]
+        # A folder on this path brings its packages, but not the `.pth` files that lead to the working tree.
         here["PYTHONPATH"] = sysconfig.get_path("purelib")
-        found = "import cwndlab, sys; sys.exit(not cwndlab.__file__.startswith(sys.prefix))"
-        run([scripts / "python", "-c", found], cwd=folder, env=here)
-    else:
-        run([*pip, f"{wheel}[linux]"])
-    backends: list[list[str]] = [[]]
+    run([*pip, core])
+    found = "import cwndlab, sys; sys.exit(not cwndlab.__file__.startswith(sys.prefix))"
+    run([scripts / "python", "-c", found], cwd=folder, env=here)
+
+    def study(name: str, *more: str) -> None:
+        run([scripts / "cwndlab", "run", "rfc2416", *ONE_CELL, *more, "-o", folder / name], folder, here)
+        if not (folder / name / "report.html").exists():
+            raise SystemExit(f"try_wheel: no report with {more}")
+
+    study("simulator")
+    asked = subprocess.run(
+        [scripts / "cwndlab", "linux"], cwd=folder, env=here, capture_output=True, text=True
+    )
+    if "cwndlab[linux]" not in asked.stderr:
+        raise SystemExit(f"try_wheel: without the kernels' side, `cwndlab linux` says {asked.stderr}")
+    if kernels is None:
+        return
+    run([*pip, kernels])
     doctor = subprocess.run(
         [scripts / "cwndlab", "doctor"], cwd=folder, env=here, capture_output=True, text=True
     )
     if "ok  linux: virtual time" in doctor.stdout:
-        backends.append(["--backend", "linux-virtual"])
+        study("kernel", "--backend", "linux-virtual")
     else:
         print("try_wheel: no kernel in virtual time here, so none is tried", file=sys.stderr)
-    for number, backend in enumerate(backends):
-        report = folder / f"{number}"
-        run([scripts / "cwndlab", "run", "rfc2416", *ONE_CELL, *backend, "-o", report], cwd=folder, env=here)
-        if not (report / "report.html").exists():
-            raise SystemExit(f"try_wheel: no report with {backend}")
 
 
 def main() -> None:
-    """Check the contents, then use it."""
-    for path in (Path(word).resolve() for word in sys.argv[1:] if not word.startswith("--")):
-        wheel = path.suffix == ".whl"
-        if lacks := list(missing(path) if wheel else missing_sources(path)):
+    """Check the contents, then use them."""
+    paths = [Path(word).resolve() for word in sys.argv[1:] if not word.startswith("--")]
+    for path in paths:
+        if lacks := list(missing(path) if path.suffix == ".whl" else missing_sources(path)):
             raise SystemExit(f"try_wheel: {path.name} lacks {', '.join(lacks)}")
-        if wheel:
-            with tempfile.TemporaryDirectory() as folder:
-                use(path, "--offline" in sys.argv, Path(folder))
-        print(f"{path.name}: complete{', and it runs' if wheel else ''}")
+    wheels = [path for path in paths if path.suffix == ".whl"]
+    kernels = next((path for path in wheels if is_kernels(path)), None)
+    for core in (path for path in wheels if path != kernels):
+        with tempfile.TemporaryDirectory() as folder:
+            use(core, kernels, "--offline" in sys.argv, Path(folder))
+    print(f"{', '.join(path.name for path in paths)}: complete{', and they run' if wheels else ''}")
 
 
 if __name__ == "__main__":

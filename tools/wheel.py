@@ -1,7 +1,7 @@
-"""Build a wheel: build/dist/cwndlab-….whl.
+"""Build the wheels: build/dist/cwndlab-….whl and, on Linux, build/dist/cwndlab_linux-….whl.
 
-It holds the engine, the router of `--backend linux` (on Linux), the engine that reports carry, the shipped
-studies and packs, and the licences of everything that is linked into them.
+The first holds the engine, the engine that reports carry, the shipped studies and packs, the second the
+kernels' side with its router; each has the licences of everything that is linked into it.
 
 The engine is built once with counters, runs cells of every shipped study, and is built again with these
 counts (profile-guided optimization). Results are the same to the byte. This needs the `llvm-profdata` of
@@ -12,6 +12,7 @@ elsewhere, and `--profile release` builds quickly, as `make setup` does.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -26,8 +27,8 @@ import router
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "pgo"
 PACKAGE = ROOT / "python" / "cwndlab"
-ROUTER = PACKAGE / "backends" / "linux"
-LICENCES = PACKAGE / "THIRD-PARTY.txt"
+KERNELS = ROOT / "linux" / "cwndlab_linux"
+LICENCES = "THIRD-PARTY.txt"
 #: Cells of each study that are run to count, and the most events of a run: some cells send 10^9
 #: packets, and would outweigh the rest.
 CELLS, EVENTS = 12, 1_000_000
@@ -36,7 +37,7 @@ TRAINING = f"""
 import sys
 sys.path.insert(0, sys.argv[1])
 from cwndlab import Study, _core
-from cwndlab.spec.document import shipped_studies
+from cwndlab.study.document import shipped_studies
 assert _core.__file__.startswith(sys.argv[1]), _core.__file__
 for name in shipped_studies():
     cells = Study.load(name).plan().cells
@@ -59,7 +60,7 @@ def run(command: Sequence[str | Path], flags: str = "", **environment: str) -> s
     given = {"RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {flags}".strip()} if flags else {}
     words = list(map(str, command))
     done = subprocess.run(
-        words, cwd=ROOT, env={**os.environ, **given, **environment}, stdout=subprocess.PIPE, text=True
+        words, env={**os.environ, **given, **environment}, stdout=subprocess.PIPE, text=True
     )
     if done.returncode != 0:
         raise SystemExit(f"wheel: {' '.join(words[:3])} failed with {done.returncode}\n{done.stdout}")
@@ -77,10 +78,9 @@ def profdata() -> Path:
     return found[0]
 
 
-def third_party() -> str:
-    """Every crate that is linked, with its licence and the text of it."""
+def third_party(*crates: str) -> str:
+    """Every crate that is linked into these, with its licence and the text of it."""
     tree = ["cargo", "tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"]
-    crates = ["cwndlab-python", "cwndlab-live", "cwndlab-wasm"]
     linked = {
         tuple(line.split()[:2])
         for line in run([*tree, *(word for crate in crates for word in ("-p", crate))]).splitlines()
@@ -103,10 +103,22 @@ def install(wheel_folder: Path) -> Path:
     """The newest wheel of a folder, installed not in place of the working tree."""
     site = WORK / "site"
     shutil.rmtree(site, ignore_errors=True)
-    wheel = max(wheel_folder.glob("*.whl"), key=lambda path: path.stat().st_mtime)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"]
-    run([*pip, "--target", site, wheel])
+    run([*pip, "--target", site, newest(wheel_folder)])
     return site
+
+
+def build_kernels(core: Path, out: Path) -> None:
+    """Build the wheel of the kernels' side, for the same platform as the core's wheel."""
+    platform = core.stem.rpartition("-")[2]
+    hatch: list[str | Path] = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out]
+    with contextlib.chdir(KERNELS.parent):
+        print(run(hatch, CWNDLAB_PLATFORM=platform), end="")
+
+
+def newest(folder: Path) -> Path:
+    """The newest of the core's wheels in a folder."""
+    return max(folder.glob("cwndlab-*.whl"), key=lambda path: path.stat().st_mtime)
 
 
 def main() -> None:
@@ -116,6 +128,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "dist")
     parser.add_argument("--profile", default="wheel", help="Cargo's profile; default: all optimizations")
     options = parser.parse_args()
+    out = options.out.resolve()
+    os.chdir(ROOT)
     merge = None if options.plain else profdata()
     counts, first = WORK / "counts", WORK / "first"
     target = {"CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(WORK / "target"))}
@@ -130,8 +144,9 @@ def main() -> None:
     shutil.rmtree(counts, ignore_errors=True)
     try:
         if sys.platform == "linux":
-            router.build(options.profile, ROUTER, Path(target["CARGO_TARGET_DIR"]))
-        LICENCES.write_text(third_party(), encoding="utf-8")
+            router.build(options.profile, KERNELS, Path(target["CARGO_TARGET_DIR"]))
+            (KERNELS / LICENCES).write_text(third_party("cwndlab-live"), encoding="utf-8")
+        (PACKAGE / LICENCES).write_text(third_party("cwndlab-python", "cwndlab-wasm"), encoding="utf-8")
         run([sys.executable, ROOT / "tools" / "live.py", "build"], **target)
         run([*maturin, first], f"-Cprofile-generate={counts}" if merge else "", **target)
         site = install(first)
@@ -145,11 +160,13 @@ def main() -> None:
             merged = WORK / "merged.profdata"
             run([merge, "merge", "-o", merged, *sorted(counts.glob("*.profraw"))])
             flags = f"-Cprofile-use={merged}"
-        print(run([*maturin, options.out.resolve()], flags, **target), end="")
+        print(run([*maturin, out], flags, **target), end="")
+        if sys.platform == "linux":
+            build_kernels(newest(out), out)
     finally:
-        for built in (router.PROGRAM, router.LIBRARY):
-            (ROUTER / built).unlink(missing_ok=True)
-        LICENCES.unlink(missing_ok=True)
+        for built in (router.PROGRAM, router.LIBRARY, LICENCES):
+            (KERNELS / built).unlink(missing_ok=True)
+        (PACKAGE / LICENCES).unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab import _core
-from cwndlab.study import Study
+from cwndlab.api import Study
 
 from . import ecn, variants
 from .events import Event, Parting, first_parting, of_segments, read_golden, sent_before_first_timeout

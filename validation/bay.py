@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from cwndlab import _core
-from cwndlab.study import Study
+from cwndlab.api import Study
 
 GOLDEN = Path(__file__).parent / "golden" / "ns2"
 OPTIONS_S = 60e-6

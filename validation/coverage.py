@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Range
+from cwndlab.base.numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Range
 from cwndlab.stats.further import Asked, predict
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.sample import PAIRED, Sample, Streams, relate

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import cwndlab
+from cwndlab.api import Study
 from cwndlab.report.contents import outputs_of
 from cwndlab.report.judge import judge
 from cwndlab.stats.verdict import Incompatible, Verdict
-from cwndlab.study import Study
 
 from .page import replace_part
 

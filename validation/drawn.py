@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cwndlab.backends.linux_virtual import doctor, images
-from cwndlab.differ.differing import Differ, counts
+from cwndlab_linux.differ.differing import Differ, counts
+from cwndlab_linux.virtual import doctor, images
 
 from .row import Row
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cwndlab import _core
-from cwndlab.study import Study
+from cwndlab.api import Study
 
 from .row import Row, means_apart
 from .simulate import table

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import cwndlab
+from cwndlab.api import Study
 from cwndlab.report.contents import outputs_of
 from cwndlab.report.judge import Judged, judge
-from cwndlab.study import Study
 
 from .discriminate import HEAD, REPLICATES, Changes, Memo, Outcome
 from .overload import PAGE

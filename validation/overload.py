@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from cwndlab import _core
+from cwndlab.api import Study
 from cwndlab.stats.distributions import t_quantile
-from cwndlab.study import Study
 
 from .page import replace_part, table_row
 from .row import Row, means_apart

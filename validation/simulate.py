@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from cwndlab import _core
-from cwndlab.study import Study
+from cwndlab.api import Study
 
 MSS = 1000
 """Bytes of a data packet on the wire in these scenarios: the profile's headers are 0."""

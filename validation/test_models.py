@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cwndlab.study import Study
+from cwndlab.api import Study
 
 from .models import authors, models
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab import Study, _core, metrics
-from cwndlab.metrics._numbers import Range
+from cwndlab.base.numbers import Range
 from cwndlab.records.run_view import RunView
 from cwndlab.stats import intervals
 from cwndlab.stats.adjustment import adjust

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from cwndlab.study import Study
+from cwndlab.api import Study
 
 LOST = {1: [14], 2: [14, 28], 3: [14, 26, 28], 4: [14, 24, 26, 28]}
 """Numbers of the packets lost, from 0 as in the suite, the SYN among them."""

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from cwndlab import _core
-from cwndlab.study import Study
+from cwndlab.api import Study
 
 from .row import Row, means_apart
 

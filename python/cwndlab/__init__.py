@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from cwndlab import interrupts
+from cwndlab.base import interrupts, moved
 
 interrupts.end_quietly()  # before what takes time
+moved.put_up()
 
 # ruff: noqa: E402
 from cwndlab._core import AckReport, CongestionControl, LossEvent, RateSample, version
-from cwndlab.errors import (
+from cwndlab.base.errors import (
     ArgumentError,
     ClusterError,
     CwndlabError,
@@ -30,17 +31,18 @@ from cwndlab.errors import (
 )
 
 if TYPE_CHECKING:
+    from cwndlab.api import Study, open_results
+    from cwndlab.apps.captures.explain_capture import explain_capture
     from cwndlab.diagnosis.diagnosis import Diagnosis
-    from cwndlab.metrics import RunView
-    from cwndlab.metrics._declared import metric
+    from cwndlab.metrics import RunView, metric
     from cwndlab.plan.plan import Cell, Plan
-    from cwndlab.runs.explanation import explain_capture
-    from cwndlab.runs.records import RecordTables
-    from cwndlab.runs.result import RunResult
+    from cwndlab.results.records import RecordTables
+    from cwndlab.results.result import RunResult
+    from cwndlab.results.stream import Replicate, Stream
     from cwndlab.runs.run_options import OptionFields, RunOptions
-    from cwndlab.runs.stream import Replicate, Stream
-    from cwndlab.spec.outputs import Claim, Column, Figure, Table
-    from cwndlab.spec.schema import (
+    from cwndlab.stats.results import Estimate
+    from cwndlab.study.outputs import Claim, Column, Figure, Table
+    from cwndlab.study.schema import (
         App,
         Axis,
         AxisValue,
@@ -58,9 +60,7 @@ if TYPE_CHECKING:
         Topology,
         Traffic,
     )
-    from cwndlab.spec.shorthand import Dumbbell, Flow, ParkingLot
-    from cwndlab.stats.results import Estimate
-    from cwndlab.study import Study, open_results
+    from cwndlab.study.shorthand import Dumbbell, Flow, ParkingLot
 
 __version__ = version()
 __all__ = [
@@ -120,23 +120,22 @@ __all__ = [
 
 #: Where the names are that are loaded when first used, so that the command line starts quickly.
 _HOMES = {
-    "cwndlab.metrics": ("RunView",),
-    "cwndlab.metrics._declared": ("metric",),
+    "cwndlab.metrics": ("RunView", "metric"),
     "cwndlab.diagnosis.diagnosis": ("Diagnosis",),
-    "cwndlab.runs.explanation": ("explain_capture",),
-    "cwndlab.runs.result": ("RunResult",),
-    "cwndlab.runs.stream": ("Replicate", "Stream"),
-    "cwndlab.runs.records": ("RecordTables",),
+    "cwndlab.apps.captures.explain_capture": ("explain_capture",),
+    "cwndlab.results.result": ("RunResult",),
+    "cwndlab.results.stream": ("Replicate", "Stream"),
+    "cwndlab.results.records": ("RecordTables",),
     "cwndlab.runs.run_options": ("RunOptions",),
     "cwndlab.stats.results": ("Estimate",),
-    "cwndlab.study": ("Study", "open_results"),
+    "cwndlab.api": ("Study", "open_results"),
     "cwndlab.plan.plan": ("Cell", "Plan"),
-    "cwndlab.spec.outputs": ("Claim", "Column", "Figure", "Table"),
-    "cwndlab.spec.schema": (
+    "cwndlab.study.outputs": ("Claim", "Column", "Figure", "Table"),
+    "cwndlab.study.schema": (
         *("App", "Axis", "AxisValue", "Direction", "Distribution", "Grid", "Impairment", "Link", "Probes"),
         *("Quantity", "Queue", "Run", "Tcp", "TcpGroup", "Topology", "Traffic"),
     ),
-    "cwndlab.spec.shorthand": ("Dumbbell", "Flow", "ParkingLot"),
+    "cwndlab.study.shorthand": ("Dumbbell", "Flow", "ParkingLot"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -166,7 +165,7 @@ def studies() -> dict[str, str]:
     >>> cwndlab.studies()["rfc2416"]
     "When TCP Starts Up With Four Packets Into Only Three Buffers"
     """
-    from cwndlab.spec.document import titles
+    from cwndlab.study.document import titles
 
     return titles()
 
@@ -200,7 +199,7 @@ def run(
         RunError: the backend cannot run on this machine.
 
     """
-    from cwndlab.study import Study
+    from cwndlab.api import Study
 
     if "set" in more:
         raise ArgumentError("run() has no argument `set`; it is called `changes`")

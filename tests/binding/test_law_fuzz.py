@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cwndlab import CongestionControl, _core
-from cwndlab.usercode import execute
+from cwndlab.base.usercode import execute
 from fuzzing import Answers, tries
 
 DIGEST = "0123456789abcdef" * 2

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from cwndlab import AckReport, CongestionControl, LossEvent, _core
-from cwndlab.laws import from_file, load
+from cwndlab.base.laws import from_file, load
 
 DIGEST = "0123456789abcdef" * 2
 Make = Callable[..., dict[str, Any]]

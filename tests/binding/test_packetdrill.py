@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cwndlab.commands.registry import command_line
-from cwndlab.errors import CwndlabError
-from cwndlab.packetdrill_scripts import find_scripts, markdown, run_script
+from cwndlab.apps.packetdrill.packetdrill_scripts import find_scripts, markdown, run_script
+from cwndlab.base.errors import CwndlabError
+from cwndlab.cli.registry import command_line
 
 APP = command_line()
 

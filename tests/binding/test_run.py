@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 from cwndlab import _core
-from cwndlab.study import Study
+from cwndlab.api import Study
 
 Make = Callable[..., dict[str, Any]]
 

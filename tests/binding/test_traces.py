@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from cwndlab import _core
-from cwndlab.study import Study
+from cwndlab.api import Study
 
 Make = Callable[..., dict[str, Any]]
 Rows = list[dict[str, Any]]

@@ -13,8 +13,9 @@ from typing import Any
 from prepared_stalls import STALLS, study
 
 from cwndlab import Study
-from cwndlab.runs.execution import kernel_of
-from cwndlab.runs.explanation import explain_capture, explain_run
+from cwndlab.apps.captures.explain_capture import explain_capture
+from cwndlab.results.execution import kernel_of
+from cwndlab.results.explanation import explain_run
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.single_run import OneCell, trace
 

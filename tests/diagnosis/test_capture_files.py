@@ -11,9 +11,9 @@ import test_explain as made
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cwndlab.diagnosis import from_capture
-from cwndlab.errors import StudyError
-from cwndlab.runs.explanation import explain_capture
+from cwndlab.apps.captures import from_capture
+from cwndlab.apps.captures.explain_capture import explain_capture
+from cwndlab.base.errors import StudyError
 from fuzzing import Answers, tries
 
 RAW, ETHERNET = 101, 1

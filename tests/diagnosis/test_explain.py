@@ -13,14 +13,15 @@ import pytest
 from prepared_stalls import STALLS, study
 
 from cwndlab import Study
-from cwndlab.backends.linux_virtual.doctor import reason_not_virtual
+from cwndlab.apps.captures.explain_capture import explain_capture
+from cwndlab.base.errors import StudyError
 from cwndlab.cli import app
 from cwndlab.diagnosis.diagnosis import Diagnosis
-from cwndlab.errors import StudyError
-from cwndlab.runs.execution import kernel_of
-from cwndlab.runs.explanation import explain_capture, explain_run
+from cwndlab.results.execution import kernel_of
+from cwndlab.results.explanation import explain_run
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.single_run import OneCell, trace
+from cwndlab_linux.virtual.doctor import reason_not_virtual
 
 
 def of_records(prepared: Study, at_s: float | None = None) -> Diagnosis:

@@ -12,8 +12,8 @@ import test_capture_files as made
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cwndlab.errors import StudyError
-from cwndlab.runs.explanation import explain_capture
+from cwndlab.apps.captures.explain_capture import explain_capture
+from cwndlab.base.errors import StudyError
 from fuzzing import tries
 
 SYN, SYN_ACK, ACK, RST, FIN = 2, 18, 16, 4, 17

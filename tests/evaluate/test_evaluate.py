@@ -13,17 +13,17 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from cwndlab.errors import StudyError
-from cwndlab.evaluate import evaluation, overview, pack, scorecard, subjects
-from cwndlab.evaluate.scorecard import Standing, ThresholdOutcome
+from cwndlab.apps.evaluate import evaluation, overview, pack, scorecard, subjects
+from cwndlab.apps.evaluate.scorecard import Standing, ThresholdOutcome
+from cwndlab.base.errors import StudyError
 from cwndlab.plan import plan
 from cwndlab.plan.compile import compile_model
 from cwndlab.plan.scenario import Compiled
 from cwndlab.report.contents import unmeasured_results
 from cwndlab.runs.progress import Progress
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.spec.schema import Model
 from cwndlab.stats.results import Results
+from cwndlab.study.schema import Model
 
 LAWS = Path(__file__).parent.parent / "laws" / "stubborn.py"
 STUBBORN = f"{LAWS}:Stubborn"

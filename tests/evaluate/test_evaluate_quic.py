@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cwndlab.commands.registry import command_line
-from cwndlab.errors import StudyError
-from cwndlab.evaluate import evaluation, pack, subjects
+from cwndlab.apps.evaluate import evaluation, pack, subjects
+from cwndlab.base.errors import StudyError
+from cwndlab.cli.registry import command_line
 
 STUDY = """
 title = "STUDY"

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cwndlab.errors import ExtraError, StudyError
+from cwndlab.api import Study
+from cwndlab.apps.search.worst_case import Found, Goal, goal_of, parse_ranges, search, search_each, space_of
+from cwndlab.base.errors import ExtraError, StudyError
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.spec.toml import dumps
-from cwndlab.study import Study
-from cwndlab.worst_case import Found, Goal, goal_of, parse_ranges, search, search_each, space_of
+from cwndlab.study.toml import dumps
 
 STUDY = """
 title = "Reno over a lossy path"

@@ -25,15 +25,16 @@ import pyarrow as pa
 import pytest
 
 import cwndlab
-from cwndlab.errors import ExtraError, StudyError
-from cwndlab.explore import lessons
-from cwndlab.explore.controls import Explored, derive_study
-from cwndlab.explore.page import ExplorePage, page
-from cwndlab.explore.server import PageServer
+from cwndlab.api import Study
+from cwndlab.apps.explore import lessons
+from cwndlab.apps.explore.controls import Explored, derive_study
+from cwndlab.apps.explore.page import page
+from cwndlab.apps.explore.server import PageServer
+from cwndlab.base.errors import ExtraError, StudyError
 from cwndlab.report import widget
+from cwndlab.report.widget import ExplorePage
 from cwndlab.runs.work import run_here
-from cwndlab.spec.congestion import congestion_control
-from cwndlab.study import Study
+from cwndlab.study.congestion import congestion_control
 
 STUBBORN = Path(__file__).parents[1] / "laws/stubborn.py:Stubborn"
 WEB = Path(__file__).parents[2] / "web"

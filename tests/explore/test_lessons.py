@@ -8,10 +8,10 @@ import re
 
 import pytest
 
-from cwndlab.explore import lessons
-from cwndlab.explore.controls import derive_study
-from cwndlab.explore.picture import picture
-from cwndlab.spec.values import text
+from cwndlab.apps.explore import lessons
+from cwndlab.apps.explore.controls import derive_study
+from cwndlab.apps.explore.picture import picture
+from cwndlab.study.values import text
 
 
 @pytest.mark.parametrize("name", lessons.NAMES)

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from cwndlab import laws
-from cwndlab.explore import server as module
-from cwndlab.explore.server import MOST, PageServer
+from cwndlab.apps.explore import server as module
+from cwndlab.apps.explore.server import MOST, PageServer
+from cwndlab.base import laws
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from cwndlab.explore import lessons
-from cwndlab.explore.controls import Explored, derive_study
-from cwndlab.explore.page import content
-from cwndlab.explore.table import SettingCompiler, SettingTable
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.apps.explore import lessons
+from cwndlab.apps.explore.controls import Explored, derive_study
+from cwndlab.apps.explore.page import content
+from cwndlab.apps.explore.table import SettingCompiler, SettingTable
 
 
 def looked_up(base: Any, tables: list[SettingTable], counts: list[int], state: tuple[int, ...]) -> Any:
@@ -66,7 +66,7 @@ def test_a_value_is_compiled_only_with_the_controls_on_which_it_depends() -> Non
 
 
 def test_a_control_that_depends_on_too_much_stays_at_the_base(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cwndlab.explore.table.MOST", 30)
+    monkeypatch.setattr("cwndlab.apps.explore.table.MOST", 30)
     settings = SettingCompiler([4, 3, 3, 3], (1, 1, 1, 0), compiled)
     tables = settings.tables()
     assert settings.frozen == {3}

@@ -13,21 +13,21 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from cwndlab.commands.registry import command_line
-from cwndlab.diagnosis.from_capture import read
-from cwndlab.fit.deliveries import Deliveries
-from cwndlab.fit.fit_result import CaptureFit, Compared, Parameter
-from cwndlab.fit.fitted_study import PathParameters, Present
-from cwndlab.fit.fitting import FitRefusedError, about_study, fit_capture
-from cwndlab.fit.flow_packets import of_conversation, of_segments
-from cwndlab.fit.path_estimates import PathEstimates, estimate_path
-from cwndlab.fit.random_loss import RandomLoss
-from cwndlab.fit.refusals import of_path
-from cwndlab.fit.replays import Region
-from cwndlab.fit.sender_estimates import estimate_sender
-from cwndlab.fit.stated_parameters import StatedParameters
+from cwndlab.api import Study
+from cwndlab.apps.captures.from_capture import read
+from cwndlab.apps.fit.deliveries import Deliveries
+from cwndlab.apps.fit.fit_result import CaptureFit, Compared, Parameter
+from cwndlab.apps.fit.fitted_study import PathParameters, Present
+from cwndlab.apps.fit.fitting import FitRefusedError, about_study, fit_capture
+from cwndlab.apps.fit.flow_packets import of_conversation, of_segments
+from cwndlab.apps.fit.path_estimates import PathEstimates, estimate_path
+from cwndlab.apps.fit.random_loss import RandomLoss
+from cwndlab.apps.fit.refusals import of_path
+from cwndlab.apps.fit.replays import Region
+from cwndlab.apps.fit.sender_estimates import estimate_sender
+from cwndlab.apps.fit.stated_parameters import StatedParameters
+from cwndlab.cli.registry import command_line
 from cwndlab.runs.single_run import simulate_tables, trace
-from cwndlab.study import Study
 
 TESTED: dict[str, Any] = {"name": "tested", "cc": "cubic", "start": "0s"}
 #: 39 kB, 26 packets.

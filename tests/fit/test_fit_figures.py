@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cwndlab.fit.fit_figures import draw_courses
-from cwndlab.fit.time_courses import PARTS, TimeCourse
+from cwndlab.apps.fit.fit_figures import draw_courses
+from cwndlab.apps.fit.time_courses import PARTS, TimeCourse
 
 ONES = np.ones(PARTS)
 

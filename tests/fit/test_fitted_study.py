@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cwndlab.fit.fitted_study import (
+from cwndlab.apps.fit.fitted_study import (
     LEAST_BUFFER,
     LEAST_CROSS,
     FittedFlow,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cwndlab.fit.deliveries import Deliveries
-from cwndlab.fit.flow_packets import FlowPackets
-from cwndlab.fit.sender_estimates import FEWEST_BURSTS, estimate_sender
+from cwndlab.apps.fit.deliveries import Deliveries
+from cwndlab.apps.fit.flow_packets import FlowPackets
+from cwndlab.apps.fit.sender_estimates import FEWEST_BURSTS, estimate_sender
 
 
 def paced(answers: int, bursts: int = 100) -> bool | None:

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from cwndlab.fit.posterior import Posterior
-from cwndlab.fit.published_numbers import Number, ScaledNumbers
+from cwndlab.apps.fit.posterior import Posterior
+from cwndlab.apps.fit.published_numbers import Number, ScaledNumbers
 
 #: `a` moves numbers by several scales, `b` by half of one, and `c` by nothing.
 OVER = {"a": [0, 1, 2], "b": [0, 1], "c": [0, 1]}

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from cwndlab.commands.registry import command_line
-from cwndlab.errors import StudyError
-from cwndlab.fit import published
-from cwndlab.fit.choice_model import ChoiceModel, Choices, latin_hypercube, nearest_predicted
-from cwndlab.fit.published import fit_published, parse_over
-from cwndlab.fit.published_numbers import Number, block_distances, floor_of
+from cwndlab.api import Study
+from cwndlab.apps.fit import published
+from cwndlab.apps.fit.choice_model import ChoiceModel, Choices, latin_hypercube, nearest_predicted
+from cwndlab.apps.fit.published import fit_published, parse_over
+from cwndlab.apps.fit.published_numbers import Number, block_distances, floor_of
+from cwndlab.base.errors import StudyError
+from cwndlab.cli.registry import command_line
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.study import Study
 
 TEXT = """
 title = "Transfers of 60 kB"

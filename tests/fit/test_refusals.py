@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from cwndlab.apps.fit.deliveries import Deliveries
+from cwndlab.apps.fit.flow_packets import of_conversation
+from cwndlab.apps.fit.refusals import of_capture
 from cwndlab.diagnosis.conversation import ACK, Conversation, Packet
-from cwndlab.fit.deliveries import Deliveries
-from cwndlab.fit.flow_packets import of_conversation
-from cwndlab.fit.refusals import of_capture
 
 MS, MSS = 1_000_000, 1000
 

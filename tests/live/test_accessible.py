@@ -13,13 +13,13 @@ from typer.testing import CliRunner
 
 import cwndlab
 import synthetic
-from cwndlab.commands.registry import command_line
-from cwndlab.evaluate import evaluation, pack, subjects
-from cwndlab.explore import lessons
+from cwndlab.api import Study
+from cwndlab.apps.evaluate import evaluation, pack, subjects
+from cwndlab.apps.explore import lessons
+from cwndlab.cli.registry import command_line
 from cwndlab.report.contents import Outputs, outputs_of
 from cwndlab.report.twin import Twin
-from cwndlab.spec.outputs import Figure
-from cwndlab.study import Study
+from cwndlab.study.outputs import Figure
 
 WEB = Path(__file__).parents[2] / "web"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

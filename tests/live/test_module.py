@@ -11,7 +11,7 @@ import pytest
 
 import cwndlab
 from cwndlab import Study, _core
-from cwndlab.spec.document import shipped_studies
+from cwndlab.study.document import shipped_studies
 
 LIVE = Path(cwndlab.__file__).parent / "report" / "live"
 MODULE = LIVE / "engine.wasm.gz"

@@ -15,7 +15,7 @@ import pytest
 
 import cwndlab
 import synthetic
-from cwndlab.errors import OutputError
+from cwndlab.base.errors import OutputError
 from cwndlab.report.embed import engine_module
 from cwndlab.report.judge import Outputs
 from cwndlab.report.pdf import print_pdf
@@ -220,7 +220,7 @@ def test_the_embedded_scenarios_are_those_that_ran(report: Path) -> None:
 def test_writing_a_report_again_measures_no_cell(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = cells_of(report.read_text())
     monkeypatch.setattr(cwndlab._core, "Scenario", None)
-    cwndlab.runs.execution.report_again(report.parent)
+    cwndlab.results.execution.report_again(report.parent)
     assert cells_of(report.read_text()) == before
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import cwndlab
-from cwndlab.explore import lessons
-from cwndlab.explore.controls import derive_study
+from cwndlab.apps.explore import lessons
+from cwndlab.apps.explore.controls import derive_study
 
 LIVE = Path(cwndlab.__file__).parent / "report" / "live"
 MODULE = LIVE / "engine.wasm.gz"

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cwndlab.errors import StudyError
+from cwndlab.api import Study
+from cwndlab.base.errors import StudyError
 from cwndlab.metrics.queue import drain_seconds
-from cwndlab.study import Study
 
 STUDY = """\
 title = "a window of 20 packets over a link that changes"

@@ -9,10 +9,10 @@ from typing import Any, cast
 import numpy as np
 
 from cwndlab import metrics
-from cwndlab.evaluate import pack
+from cwndlab.api import Study
+from cwndlab.apps.evaluate import pack
 from cwndlab.records.run_view import RunView
 from cwndlab.records.window import WindowedRun
-from cwndlab.study import Study
 
 S = 10**9
 

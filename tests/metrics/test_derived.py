@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from cwndlab import metrics
-from cwndlab.spec.schema import Quantity
+from cwndlab.metrics import _measure
+from cwndlab.study.schema import Quantity
 
 
 def measured(
@@ -24,9 +25,9 @@ def measured(
         many = isinstance(returned[name], list | np.ndarray)
         return dataclasses.replace(base, measure=lambda run, **options: returned[name], many=many, unit="1")
 
-    monkeypatch.setattr(metrics, "get", fake)
-    monkeypatch.setattr(metrics, "RunView", lambda *of: None)
-    run = cast("metrics.FullRun", SimpleNamespace(scenario={"windows": {"measured": [0, 1]}}))
+    monkeypatch.setattr(_measure, "get", fake)
+    monkeypatch.setattr(_measure, "WindowedRun", lambda *of: None)
+    run = cast("_measure.RunView", SimpleNamespace(scenario={"windows": {"measured": [0, 1]}}))
     return metrics.Measurer([Quantity.model_validate(one) for one in quantities]).measure(run)
 
 

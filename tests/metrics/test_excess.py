@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cwndlab import Study, _core, metrics
-from cwndlab.metrics import _distributions
+from cwndlab.metrics import drawn
 from cwndlab.records.run_view import RunView
 
 SIZES = {
@@ -139,7 +139,7 @@ def test_the_mean_beyond_a_value_is_that_of_the_values_drawn(written: dict[str, 
     if written.get("max") is not None:
         draws = np.minimum(draws, float(written["max"]))  # type: ignore[arg-type]
     above = draws[draws > at]
-    found = _distributions.mean_beyond(written, at)
+    found = drawn.expectation_beyond(written, at)
     assert abs(found - above.mean()) < 5.0 * above.std() / math.sqrt(len(above)) + 1e-9
 
 
@@ -164,5 +164,5 @@ def _draw(written: dict[str, object], rng: np.random.Generator, n: int) -> np.nd
 
 
 def test_fixed_values_have_no_excess() -> None:
-    assert _distributions.mean({"kind": "fixed", "value": 5.0}) == 5.0
-    assert _distributions.mean_beyond({"kind": "fixed", "value": 5.0}, 9.0) == 9.0
+    assert drawn.expectation({"kind": "fixed", "value": 5.0}) == 5.0
+    assert drawn.expectation_beyond({"kind": "fixed", "value": 5.0}, 9.0) == 9.0

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cwndlab.base.numbers import median
 from cwndlab.metrics import _rows
-from cwndlab.metrics._numbers import median
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered")
@@ -30,7 +30,7 @@ def test_the_median_is_numpys(rows: int, columns: int, data: st.DataObject) -> N
 
 def test_numpys_masked_arrays_are_not_imported() -> None:
     code = (
-        "import sys, numpy; from cwndlab.metrics._numbers import median; "
+        "import sys, numpy; from cwndlab.base.numbers import median; "
         "median(numpy.ones(3)); assert 'numpy.ma' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

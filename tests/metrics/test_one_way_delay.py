@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cwndlab.study import Study
+from cwndlab.api import Study
 
 STUDY = """\
 title = "2 Mb/s of datagrams over 1.5 Mb/s"

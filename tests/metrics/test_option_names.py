@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from cwndlab.errors import StudyError
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.base.errors import StudyError
 from small_study import TEXT, edited
 
 

@@ -15,7 +15,7 @@ from cwndlab import Dumbbell, Flow, OutputError, Run, Study, StudyError, metrics
 from cwndlab.cli import app
 from cwndlab.metrics import _declared
 from cwndlab.runs.work import MeasuredRuns
-from cwndlab.spec.schema import Quantity
+from cwndlab.study.schema import Quantity
 
 FILE = '''\
 import numpy as np

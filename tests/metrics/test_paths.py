@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cwndlab.errors import StudyError
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.base.errors import StudyError
 
 LINK = """\
 title = "a path"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cwndlab.errors import StudyError
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.base.errors import StudyError
 from small_study import TEXT, edited
 
 QUANTITY = '\n[[quantities]]\nname = "{metric}"\nmetric = "{metric}"\nwithin = "count"\n{more}\n'

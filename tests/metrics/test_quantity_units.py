@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from cwndlab import metrics
-from cwndlab.errors import StudyError
-from cwndlab.metrics._numbers import quantile
-from cwndlab.spec.grammar import expression_of
-from cwndlab.spec.schema import Quantity
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.base.errors import StudyError
+from cwndlab.base.numbers import quantile
+from cwndlab.study.grammar import expression_of
+from cwndlab.study.schema import Quantity
 from small_study import edited
 
 GOODPUT = Quantity(name="goodput", metric="goodput", unit="Mbit/s")

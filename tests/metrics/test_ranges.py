@@ -10,8 +10,9 @@ from typing import cast
 import pytest
 
 from cwndlab import metrics
-from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Range, derived_range
-from cwndlab.spec.schema import Quantity
+from cwndlab.base.numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Range, derived_range
+from cwndlab.metrics import _measure
+from cwndlab.study.schema import Quantity
 
 
 def quantity(**keys: object) -> Quantity:
@@ -38,9 +39,9 @@ def test_a_range_follows_the_unit_and_the_reduction() -> None:
 def test_an_impossible_value_is_an_error_of_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = quantity(metric="link_utilization", options={"link": "a>b"}, unit="%")
     metric = dataclasses.replace(metrics.get("link_utilization"), measure=lambda run, **options: 1.00002)
-    monkeypatch.setattr(metrics, "get", lambda name: metric)
-    run = cast("metrics.FullRun", SimpleNamespace(scenario={"windows": {"measured": [0, 1]}}))
-    monkeypatch.setattr(metrics, "RunView", lambda *of: None)
+    monkeypatch.setattr(_measure, "get", lambda name: metric)
+    run = cast("_measure.RunView", SimpleNamespace(scenario={"windows": {"measured": [0, 1]}}))
+    monkeypatch.setattr(_measure, "WindowedRun", lambda *of: None)
     with pytest.raises(ValueError, match=r"quantity q is 100.002, outside its range, 0 to 100"):
         metrics.Measurer([busy]).measure(run)
 

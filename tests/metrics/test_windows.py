@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from cwndlab import _core, metrics
-from cwndlab.errors import StudyError
+from cwndlab.api import Study
+from cwndlab.base.errors import StudyError
 from cwndlab.records.run_view import RunView
 from cwndlab.records.window import WindowedRun
-from cwndlab.runs.reporting import windows_of
-from cwndlab.study import Study
+from cwndlab.results.reporting import windows_of
 from small_study import TEXT, edited
 
 S = 1_000_000_000

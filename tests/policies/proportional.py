@@ -1,7 +1,7 @@
 """A policy that keeps the round-trip time near 1.5 times its minimum."""
 
-from cwndlab.policy import Interface, Policy
-from cwndlab.policy.interface import Observation
+from cwndlab.apps.policy import Interface, Policy
+from cwndlab.apps.policy.interface import Observation
 
 
 class Proportional(Policy):

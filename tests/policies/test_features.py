@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cwndlab.policy import ACTIONS, FEATURES
-from cwndlab.policy.actions import MAX_RATE_BPS, MAX_WINDOW_BYTES
-from cwndlab.policy.features import FlowStep
+from cwndlab.apps.policy import ACTIONS, FEATURES
+from cwndlab.apps.policy.actions import MAX_RATE_BPS, MAX_WINDOW_BYTES
+from cwndlab.apps.policy.features import FlowStep
 
 #: From 1.0 to 1.5 s: 50 000 bytes delivered, 5 000 of them marked, 10 000 lost; round trips of 40 and 60 ms.
 STEP = FlowStep(

@@ -16,8 +16,8 @@ from proportional import Proportional
 from shared import TEXT, study
 
 from cwndlab import StudyError
-from cwndlab.gym import FlowsEnv, StudyEnv
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.apps.gym import FlowsEnv, StudyEnv
 
 
 def agents(**options: Any) -> FlowsEnv:

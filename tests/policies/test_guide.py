@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cwndlab.policy import ACTIONS, FEATURES
+from cwndlab.apps.policy import ACTIONS, FEATURES
 
 GUIDE = (Path(__file__).parents[2] / "docs/guide/gym.md").read_text()
 
@@ -19,7 +19,7 @@ def test_the_guide_has_every_feature_and_action_with_its_meaning(name: str) -> N
 
 def test_the_guide_has_every_reward() -> None:
     pytest.importorskip("gymnasium")
-    from cwndlab.gym import REWARDS
+    from cwndlab.apps.gym import REWARDS
 
     for name in REWARDS:
         assert f"| `{name}` | " in GUIDE

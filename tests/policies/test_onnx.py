@@ -17,10 +17,10 @@ from proportional import Proportional
 from shared import TEXT, study
 
 from cwndlab import StudyError
-from cwndlab.backends.threads import Threads
+from cwndlab.apps.policy import Interface, write_interface
+from cwndlab.base.laws import from_file
 from cwndlab.cli import app
-from cwndlab.laws import from_file
-from cwndlab.policy import Interface, write_interface
+from cwndlab.runs.executors.threads import Threads
 
 
 def linear(file: Path, weights: Sequence[Sequence[float]], bias: Sequence[float]) -> Path:
@@ -183,7 +183,7 @@ def test_a_model_that_does_not_return_fails_its_cells_by_name(
 def test_a_model_that_does_not_return_is_ended_without_its_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cwndlab.backends.processes.Processes", Threads)
+    monkeypatch.setattr("cwndlab.runs.executors.processes.Processes", Threads)
     monkeypatch.setenv("CWNDLAB_CALL_LIMIT_S", "0.5")
     result = study().set({"buffer": 2}).run(cc={"agent": str(endless(tmp_path / "slow.onnx"))}, replicates=1)
     assert "slow.onnx: CallTimeout" in result.failures[0].reason

@@ -19,10 +19,10 @@ from proportional import Proportional
 from shared import TEXT, study
 
 from cwndlab import StudyError, _core
-from cwndlab.gym import StudyEnv
-from cwndlab.laws import codes_of
-from cwndlab.policy import ACTIONS, FEATURES
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.apps.gym import StudyEnv
+from cwndlab.apps.policy import ACTIONS, FEATURES
+from cwndlab.base.laws import codes_of
 
 
 def played(env: StudyEnv, actions: Any, seed: int | None = None) -> list[tuple[Any, ...]]:
@@ -175,7 +175,7 @@ def test_wrong_arguments_are_errors(changed: dict[str, Any], message: str) -> No
 
 
 def test_several_agents_need_the_other_environment() -> None:
-    with pytest.raises(StudyError, match=r"2 flows of cell .* use cwndlab\.gym\.FlowsEnv"):
+    with pytest.raises(StudyError, match=r"2 flows of cell .* use cwndlab\.apps\.gym\.FlowsEnv"):
         StudyEnv(study(others="agent"))
 
 

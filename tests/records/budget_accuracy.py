@@ -18,11 +18,12 @@ import numpy as np
 import pyarrow as pa
 
 from cwndlab import Study, _core
-from cwndlab.backends.linux import senders
-from cwndlab.records.critical_path import PARTS, PROBES, time_budgets
-from cwndlab.runs.execution import kernel_of
+from cwndlab.base.core import time_budgets
+from cwndlab.records.critical_path import PARTS, PROBES
+from cwndlab.results.execution import kernel_of
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.single_run import OneCell
+from cwndlab_linux import senders
 
 QUIET = ("application", "idle", "closed", "handshake")
 #: Runs whose budgets cover most of the parts.

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from cwndlab import _core
-from cwndlab.arrow_tables import read_table
+from cwndlab.api import Study
+from cwndlab.base.arrow_tables import read_table
 from cwndlab.plan.plan import make_plan
 from cwndlab.records import run_view as view
 from cwndlab.records.run_view import Columns, EngineColumns, RunView, to_numpy
 from cwndlab.records.window import Rows, equals
-from cwndlab.study import Study
 
 NUMBERS = list(range(20))
 WORDS = ["a", "b", "c", "a"] * 5

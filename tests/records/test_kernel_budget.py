@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from budget_accuracy import budgets, inferred, modern, scenario_of, tables_of
 
-from cwndlab.backends.linux import run_records as records
 from cwndlab.records.critical_path import PARTS, PROBES
+from cwndlab_linux import run_records as records
 
 HERE = Path(__file__).parent
 SENDERS = ("limits", "states", "timeouts", "delays")

@@ -12,9 +12,10 @@ import pytest
 from budget_accuracy import Budget, budgets, tables_of
 
 from cwndlab import Study, _core
-from cwndlab.arrow_tables import read_table
-from cwndlab.records.critical_path import PARTS, TABLES, time_budgets
-from cwndlab.spec.document import shipped_studies
+from cwndlab.base.arrow_tables import read_table
+from cwndlab.base.core import BUDGET_TABLES, time_budgets
+from cwndlab.records.critical_path import PARTS
+from cwndlab.study.document import shipped_studies
 
 MS = 1_000_000
 DROP: dict[str, Any] = {"kind": "drop-nth"}
@@ -115,7 +116,7 @@ def test_budgets_do_not_depend_on_how_the_tables_are_cut() -> None:
         table = tables[name]
         return pa.concat_tables([table.slice(0, 3), table.slice(3, 6), table.slice(9)])
 
-    assert whole.num_rows > 1 and any(tables[name].num_rows > 20 for name in TABLES)
+    assert whole.num_rows > 1 and any(tables[name].num_rows > 20 for name in BUDGET_TABLES)
     assert time_budgets(cut, scenario, scenario["duration_ns"]).equals(whole)
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cwndlab.report import canvas
-from cwndlab.spec.outputs import Figure
+from cwndlab.study.outputs import Figure
 
 SPEC = Figure(id="f", title="F", kind="line", x="iw", quantity="power", width=240)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import cwndlab
-from cwndlab.errors import StudyError
-from cwndlab.runs.check_outputs import check_outputs
-from cwndlab.spec.document import shipped_studies
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.base.errors import StudyError
+from cwndlab.results.check_outputs import check_outputs
+from cwndlab.study.document import shipped_studies
 from small_study import TEXT, edited
 
 

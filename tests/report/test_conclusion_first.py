@@ -11,10 +11,10 @@ import pytest
 from pydantic import TypeAdapter
 
 import synthetic
-from cwndlab.errors import StudyError
+from cwndlab.base.errors import StudyError
 from cwndlab.report.contents import Outputs, check, finding_text
 from cwndlab.report.render import readme_html
-from cwndlab.spec.outputs import AnyTable, Claims, Figure
+from cwndlab.study.outputs import AnyTable, Claims, Figure
 
 WEB = synthetic.rfc2415()
 NAMED = replace(

@@ -9,14 +9,14 @@ import pytest
 from pydantic import TypeAdapter
 
 import synthetic
+from cwndlab.api import Study
 from cwndlab.cli import app
 from cwndlab.report.contents import Outputs
 from cwndlab.report.discrepancies import Discrepancy, explained_text
 from cwndlab.report.draft import discrepancies_of
-from cwndlab.spec.outputs import AnyTable
 from cwndlab.stats.results import Results, Variation
 from cwndlab.stats.verdict import Verdict
-from cwndlab.study import Study
+from cwndlab.study.outputs import AnyTable
 
 CELL = "webs=8,ftps=0,iw=1"
 

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import synthetic
-from cwndlab.errors import StudyError
+from cwndlab.api import Study
+from cwndlab.base.errors import StudyError
 from cwndlab.report import canvas, lines
 from cwndlab.report.figures import chart, draw
 from cwndlab.report.looks import colours_of, dashes_of, fills_of
@@ -21,9 +22,8 @@ from cwndlab.report.overlay import overlay
 from cwndlab.report.packets import DRAWN, decimate, time_sequence_rows
 from cwndlab.report.palette import PALETTE, PLAIN
 from cwndlab.report.svg import inline_svg
-from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series
-from cwndlab.study import Study
+from cwndlab.study.outputs import Figure
 
 TRACE, WEB = synthetic.rfc2416(), synthetic.rfc2415()
 TAHOE = {"variant": "tahoe", "size": "as-traced"}

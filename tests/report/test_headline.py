@@ -21,11 +21,11 @@ from cwndlab.report.headline import (
     one_line,
 )
 from cwndlab.report.wording import table_view
-from cwndlab.spec.outputs import Column, Figure, Table
-from cwndlab.spec.schema import Quantity
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import AxisValue, Estimate, Results
 from cwndlab.stats.tables import JudgedCell, JudgedTable
+from cwndlab.study.outputs import Column, Figure, Table
+from cwndlab.study.schema import Quantity
 
 AXES = Axes("buffer", "BDP", "share of the goodput", "%")
 

@@ -9,7 +9,7 @@ import pytest
 
 import synthetic
 from cwndlab.report.contents import Outputs
-from cwndlab.spec.outputs import Margin, Table
+from cwndlab.study.outputs import Margin, Table
 
 TABLE = {
     "id": "t1",

@@ -7,7 +7,7 @@ import pytest
 import synthetic
 from cwndlab.report import methods
 from cwndlab.report.budget_figure import COLOURS, _chart
-from cwndlab.spec.outputs import Figure
+from cwndlab.study.outputs import Figure
 
 PROGRAM = {
     "command": "ping b",

@@ -21,7 +21,8 @@ from pydantic import TypeAdapter
 
 import synthetic
 from cwndlab import metrics
-from cwndlab.errors import OutputError
+from cwndlab.api import Study
+from cwndlab.base.errors import OutputError
 from cwndlab.report import methods, render
 from cwndlab.report.contents import Outputs
 from cwndlab.report.digits import estimate_text, interval_text
@@ -33,11 +34,10 @@ from cwndlab.report.pages import write_index
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
 from cwndlab.report.wording import table_view
-from cwndlab.spec.outputs import AnyTable, Claim, Claims, Figure, Mark
-from cwndlab.spec.schema import Quantity
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Variation
-from cwndlab.study import Study
+from cwndlab.study.outputs import AnyTable, Claim, Claims, Figure, Mark
+from cwndlab.study.schema import Quantity
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"`|[a](javascript:alert(3))&lt;{{7*7}}</style>"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cwndlab.errors import StudyError
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.base.errors import StudyError
 
 STUDY = """\
 title = "ACKs in bursts"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cwndlab.study import Study
+from cwndlab.api import Study
 
 TEXT = """
 title = "Two seeds"

@@ -263,8 +263,8 @@ def test_a_run_that_failed_exits_with_1(
 
 
 def test_the_command_starts_without_loading_what_it_does_not_need() -> None:
-    heavy = {"pyarrow", "numpy", "altair", "pydantic", "cwndlab.commands.evaluate"}
-    called = "import sys, cwndlab.commands.registry as r; r.command_line(['run'])"
+    heavy = {"pyarrow", "numpy", "altair", "pydantic", "cwndlab.apps.evaluate.command"}
+    called = "import sys, cwndlab.cli.registry as r; r.command_line(['run'])"
     script = f"{called}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
@@ -289,7 +289,7 @@ UNREACHED = {
     ),
     *(f"cwndlab.stats.{name}" for name in ("claims", "expression", "listing", "sensitivity", "series")),
     *(f"cwndlab.runs.{name}" for name in ("agreement", "compare", "plot", "stream")),
-    *("cwndlab.spec.edit", "cwndlab.store.shared"),
+    *("cwndlab.study.edit", "cwndlab.runs.store.shared"),
 }
 
 
@@ -309,7 +309,7 @@ def test_a_small_run_imports_only_what_it_reaches(tmp_path: Path) -> None:
 def test_a_run_loads_the_libraries_of_pyarrow_ahead_without_importing_it() -> None:
     script = (
         "import sys\n"
-        "from cwndlab.commands.start import preload\n"
+        "from cwndlab.cli.start import preload\n"
         "preload('pyarrow', 'lib').join()\n"
         "print('libarrow' in open('/proc/self/maps').read(), 'pyarrow' in sys.modules)\n"
         "import pyarrow\n"

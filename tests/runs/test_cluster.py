@@ -14,14 +14,14 @@ import pytest
 from test_store import content
 
 from cwndlab import Dumbbell, Flow, Run, _core
-from cwndlab.errors import ClusterError
-from cwndlab.evaluate import evaluation, pack, subjects
-from cwndlab.laws import codes_of
+from cwndlab.api import Study
+from cwndlab.apps.evaluate import evaluation, pack, subjects
+from cwndlab.base.errors import ClusterError
+from cwndlab.base.laws import codes_of
 from cwndlab.metrics import _declared
-from cwndlab.runs.execution import run_study
+from cwndlab.results.execution import run_study
 from cwndlab.runs.progress import Progress
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.study import Study
 from fake_core import FakeCore
 from small_study import TEXT, edited
 
@@ -183,7 +183,7 @@ def test_a_worker_of_another_version_is_refused(workers: TestCluster, fake_core:
 
 
 def test_a_cluster_that_is_not_there_is_said(fake_core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cwndlab.backends.dask.CONNECT_S", 0.5)
+    monkeypatch.setattr("cwndlab.runs.executors.dask.CONNECT_S", 0.5)
     with pytest.raises(ClusterError, match="no dask scheduler answers"):
         run_study(Study.from_toml(TEXT), cluster="tcp://127.0.0.1:9")
     with pytest.raises(ClusterError, match="tcp://"):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from cwndlab.api import Study
+from cwndlab.base.errors import OutputError
 from cwndlab.cli import app
-from cwndlab.errors import OutputError
-from cwndlab.runs.compare import compare
-from cwndlab.study import Study
+from cwndlab.results.compare import compare
 from fake_core import FakeCore
 from small_study import TEXT
 

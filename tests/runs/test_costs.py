@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cwndlab import _core
-from cwndlab.backends import threads
-from cwndlab.backends.protocol import Job, Outcome, Stopped, never_stop
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.runs.executors import threads
+from cwndlab.runs.executors.protocol import Job, Outcome, Stopped, never_stop
 from fake_core import replace_core
 from small_study import edited
 
@@ -22,8 +22,8 @@ ONE_CELL = edited(("values = [1, 4]", "values = [4]"))
 
 RUNNER = """
 import resource, sys
-from cwndlab.study import Study
-from cwndlab.runs.execution import run_study
+from cwndlab.api import Study
+from cwndlab.results.execution import run_study
 run_study(Study.load(sys.argv[1]), out=sys.argv[2], replicates=int(sys.argv[3]))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """

@@ -12,9 +12,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+KERNELS = tomllib.loads((ROOT / "linux/pyproject.toml").read_text())["project"]
 #: Comes with pydantic and jinja2, which are dependencies.
 COMES_WITH = {"pydantic-core", "markupsafe"}
-#: `cwndlab.gym` reports in its `__init__` if one is missing, and imports them elsewhere, too.
+#: `cwndlab.apps.gym` reports in its `__init__` if one is missing, and imports them elsewhere, too.
 OF_GYM = {"gymnasium", "pettingzoo", "greenlet"}
 
 
@@ -53,11 +54,7 @@ def test_dependencies_are_what_is_imported_and_extras_what_a_file_can_do_without
     assert names(PROJECT["dependencies"]) == {name for name, _ in found} - optional - COMES_WITH
     extras = PROJECT["optional-dependencies"]
     assert optional <= names(
-        [
-            one
-            for key in ("linux", "cluster", "search", "store", "gym", "onnx", "notebook")
-            for one in extras[key]
-        ]
+        [one for key in ("cluster", "search", "store", "gym", "onnx", "notebook") for one in extras[key]]
     )
 
 
@@ -88,10 +85,19 @@ def test_the_lists_of_exact_versions_hold_every_dependency() -> None:
         name: names((ROOT / "requirements" / f"{name}.txt").read_text().splitlines())
         for name in ("run", "dev", "docs", "ci")
     }
-    assert names(PROJECT["dependencies"] + extras["linux"] + extras["search"]) <= pinned["run"]
+    assert (
+        names(PROJECT["dependencies"] + KERNELS["dependencies"] + extras["search"]) - {"cwndlab"}
+        <= pinned["run"]
+    )
     assert (
         names(extras["cluster"] + extras["store"] + extras["dev"]) - {"cwndlab"}
         <= pinned["run"] | pinned["dev"]
     )
     assert names(extras["docs"]) <= pinned["run"] | pinned["dev"] | pinned["docs"]
     assert names(extras["ci"]) <= set().union(*pinned.values())
+
+
+def test_the_two_distributions_name_each_other_in_the_version_of_the_crates() -> None:
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    assert PROJECT["optional-dependencies"]["linux"] == [f"cwndlab-linux=={version}"]
+    assert f"cwndlab=={version}" in KERNELS["dependencies"]

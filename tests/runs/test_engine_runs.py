@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from test_store import content
 
-from cwndlab.study import Study
+from cwndlab.api import Study
 from small_study import TEXT, edited
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cwndlab.api import Study
 from cwndlab.runs import estimate
 from cwndlab.runs.estimate import excess_of_budget
-from cwndlab.study import Study
 
 TEXT = """
 title = "Many packets"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cwndlab.api import Study
 from cwndlab.cli import app
 from cwndlab.records.failures import FailedConnections, failed_connections, failures_text
-from cwndlab.study import Study
 
 #: noq closes a connection whose peer leaves too many gaps in a stream.
 QUIC = """\

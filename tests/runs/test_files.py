@@ -6,7 +6,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cwndlab.writing import write_atomic
+from cwndlab.base.writing import write_atomic
 
 
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import cwndlab
 from cwndlab import OutputError, Study, metrics
-from cwndlab.errors import CwndlabError
+from cwndlab.api import open_results
+from cwndlab.base.errors import CwndlabError
 from cwndlab.metrics import _declared
-from cwndlab.runs.execution import report_again
-from cwndlab.store.value_lines import _checksum
-from cwndlab.study import open_results
+from cwndlab.results.execution import report_again
+from cwndlab.runs.store.value_lines import _checksum
 from fuzzing import Answers, tries
 from small_study import edited
 

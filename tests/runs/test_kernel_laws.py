@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import cwndlab
-from cwndlab.backends.linux import stack, stack_file
-from cwndlab.backends.linux_virtual import images
-from cwndlab.errors import StudyError
-from cwndlab.laws import kernel_knob, kernel_law
+from cwndlab.base.errors import StudyError
+from cwndlab.base.laws import kernel_knob, kernel_law
 from cwndlab.runs.backend_check import check_backend
 from cwndlab.runs.run_options import RunOptions
+from cwndlab_linux import stack, stack_file
+from cwndlab_linux.virtual import images
 
 STUDY = """
 title = "A law in C next to CUBIC"

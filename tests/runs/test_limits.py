@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from cwndlab import _core
-from cwndlab.errors import OutputError, StudyError
-from cwndlab.runs.execution import run_study
+from cwndlab.api import Study
+from cwndlab.base.errors import OutputError, StudyError
+from cwndlab.results.execution import run_study
 from cwndlab.runs.work import MeasuredRuns
-from cwndlab.study import Study
 from fake_core import FakeCore
 from small_study import TEXT, edited
 
@@ -108,7 +108,7 @@ def test_a_run_is_stopped_by_whoever_started_it_and_by_its_time() -> None:
 def test_the_first_ctrl_c_ends_a_long_run(thread: bool, tmp_path: Path) -> None:
     """On the main thread, as `check` and records on demand, and on the threads of `run`."""
     (tmp_path / "study.toml").write_text(ENDLESS)
-    main = f"from cwndlab.study import Study; study = Study.load({str(tmp_path / 'study.toml')!r}); "
+    main = f"from cwndlab.api import Study; study = Study.load({str(tmp_path / 'study.toml')!r}); "
     main += (
         "study.run(max_events=10**12, max_memory_bytes=10**12)"
         if thread
@@ -176,9 +176,9 @@ import os, sys
 del os.sched_getaffinity
 sys.modules["fcntl"] = None
 import cwndlab
-from cwndlab.backends.threads import available
-from cwndlab.errors import StudyError
-from cwndlab.study import Study
+from cwndlab.runs.executors.threads import available
+from cwndlab.base.errors import StudyError
+from cwndlab.api import Study
 study = Study.load(sys.argv[1])
 assert not study.run().failures and available() >= 1
 sys.platform = "darwin"
@@ -186,7 +186,7 @@ try:
     study.run(backend="linux")
 except StudyError as error:
     print(error)
-from cwndlab.runs.installation import examine
+from cwndlab.results.installation import examine
 print(*(item.detail for item in examine() if item.name.startswith("linux")))
 """
 
@@ -199,4 +199,4 @@ def test_elsewhere_than_on_linux_studies_run_and_the_kernel_backend_says_what_it
         [sys.executable, "-c", ELSEWHERE, str(tmp_path / "study.toml")], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "need Linux" in done.stdout and "kernel backends need Linux" in done.stdout
+    assert "need Linux" in done.stdout and "a kernel's runs need Linux" in done.stdout

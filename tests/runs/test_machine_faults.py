@@ -66,7 +66,7 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 app()
 """
-LATE = ("cwndlab.commands.registry", "cwndlab.commands.run", "cwndlab.study", "cwndlab.runs.execution")
+LATE = ("cwndlab.cli.registry", "cwndlab.cli.run", "cwndlab.api", "cwndlab.results.execution")
 
 
 @pytest.mark.parametrize("module", ["pyarrow", *LATE, "cwndlab.report.write"])
@@ -79,7 +79,7 @@ def test_an_interrupt_of_any_import_ends_with_130_and_no_traceback(
     assert done.returncode == 130, done.stderr
 
 
-@pytest.mark.parametrize("module", ["cwndlab._core", "cwndlab.errors", "cwndlab.cli"])
+@pytest.mark.parametrize("module", ["cwndlab._core", "cwndlab.base.errors", "cwndlab.cli"])
 def test_an_interrupt_while_the_package_is_imported_ends_with_130_and_no_traceback(
     tmp_path: Path, module: str
 ) -> None:

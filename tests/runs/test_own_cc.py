@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 import cwndlab
-from cwndlab.backends.threads import Threads
-from cwndlab.commands.new import new, write_cc
-from cwndlab.errors import OutputError, StudyError
-from cwndlab.laws import codes_of, from_file, load
-from cwndlab.spec.congestion import congestion_control
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.base.errors import OutputError, StudyError
+from cwndlab.base.laws import codes_of, from_file, load
+from cwndlab.cli.new import new, write_cc
+from cwndlab.runs.executors.threads import Threads
+from cwndlab.study.congestion import congestion_control
 from small_study import edited
 
 LAW = """\
@@ -55,7 +55,7 @@ def law(tmp_path: Path) -> Path:
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starts no processes, which take their time."""
-    monkeypatch.setattr("cwndlab.backends.processes.Processes", Threads)
+    monkeypatch.setattr("cwndlab.runs.executors.processes.Processes", Threads)
 
 
 def values(result: Any) -> dict[tuple[str, str], Any]:
@@ -77,7 +77,7 @@ def test_a_law_joins_the_axis_that_varies_the_window_law(
     law.with_suffix(".ran").unlink()
     opened = cwndlab.open_results(out)
     assert not law.with_suffix(".ran").exists()
-    monkeypatch.setattr("cwndlab.backends.processes.Processes", Threads)
+    monkeypatch.setattr("cwndlab.runs.executors.processes.Processes", Threads)
     alone = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1)
     assert values(opened) == values(result) == values(alone)
     with pytest.raises(OutputError, match="runs no code"):
@@ -192,7 +192,7 @@ def test_no_exception_is_raised_in_the_thread_of_calls_that_return(
     law: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raised: list[int] = []
-    monkeypatch.setattr("cwndlab.watch._raise", lambda thread, *_: raised.append(thread))
+    monkeypatch.setattr("cwndlab.base.watch._raise", lambda thread, *_: raised.append(thread))
     result = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1, replicates=1)
     assert not result.failures
     assert not raised  # CPython 3.11 hangs when a profiler is set after an exception was withdrawn

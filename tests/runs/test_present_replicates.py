@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cwndlab import OutputError, Study
+from cwndlab.api import open_results
 from cwndlab.metrics import _declared
-from cwndlab.store.folder_store import FolderStore
-from cwndlab.study import open_results
+from cwndlab.runs.store.folder_store import FolderStore
 from small_study import edited
 
 #: Fails in some runs, by the random number of bytes that arrived.

@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from cwndlab.backends.processes import Processes
-from cwndlab.backends.protocol import Job, Outcome, Progress
-from cwndlab.backends.threads import Threads
+from cwndlab.api import Study
+from cwndlab.results.execution import run_study
 from cwndlab.runs import progress
-from cwndlab.runs.execution import run_study
-from cwndlab.study import Study
+from cwndlab.runs.executors.processes import Processes
+from cwndlab.runs.executors.protocol import Job, Outcome, Progress
+from cwndlab.runs.executors.threads import Threads
 from slow_work import Slow
 from small_study import edited
 
@@ -45,7 +45,7 @@ def test_the_parts_of_runs_under_way_add_up(
     executor: type[Threads | Processes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Laws and metrics in Python run in processes of their own."""
-    monkeypatch.setattr("cwndlab.backends.threads.REPORT_S", 0.1)
+    monkeypatch.setattr("cwndlab.runs.executors.threads.REPORT_S", 0.1)
     # Processes import the work before they know the paths of this one.
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     heard, done = Heard(), list[Outcome]()
@@ -58,7 +58,7 @@ def test_the_parts_of_runs_under_way_add_up(
 def test_the_progress_of_one_long_run_is_reported_while_it_is_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cwndlab.backends.threads.REPORT_S", 0.2)
+    monkeypatch.setattr("cwndlab.runs.executors.threads.REPORT_S", 0.2)
     text = edited(("values = [1, 4]", "values = [4]"), ('duration = "50ms"', 'duration = "500h"'))
     heard = Impatient()
     with pytest.raises(KeyboardInterrupt):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cwndlab.errors import NotFoundError, StudyError
-from cwndlab.runs.export import export_qlog
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.base.errors import NotFoundError, StudyError
+from cwndlab.results.export import export_qlog
 
 STUDY = """\
 title = "qlog"

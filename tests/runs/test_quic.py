@@ -6,12 +6,12 @@ import math
 
 import pytest
 
+from cwndlab.api import Study
+from cwndlab.apps.explore.controls import derive_study
+from cwndlab.apps.explore.page import page
+from cwndlab.base.errors import StudyError
 from cwndlab.diagnosis.from_outside import OutsideSummary
-from cwndlab.errors import StudyError
-from cwndlab.explore.controls import derive_study
-from cwndlab.explore.page import page
-from cwndlab.runs.result import RunResult
-from cwndlab.study import Study
+from cwndlab.results.result import RunResult
 
 STUDY = """\
 title = "QUIC next to TCP"

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from cwndlab import metrics
+from cwndlab.base.engine_kinds import required_keys
 from cwndlab.cli import app
-from cwndlab.commands.reference import APPLICATIONS, IMPAIRMENTS, QUEUES, Section
+from cwndlab.cli.reference import APPLICATIONS, IMPAIRMENTS, QUEUES, Section
 from cwndlab.plan.scenario import UNIT_SUFFIX
-from cwndlab.spec.engine_kinds import required_keys
-from cwndlab.spec.measures import ALIASES
+from cwndlab.study.measures import ALIASES
 
 SECTIONS = (QUEUES, APPLICATIONS, IMPAIRMENTS)
 ROOT = Path(__file__).parents[2]

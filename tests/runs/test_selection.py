@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from cwndlab import Dumbbell, Flow, Run, Study
-from cwndlab.errors import NotFoundError
-from cwndlab.runs.result import RunResult
+from cwndlab.base.errors import NotFoundError
+from cwndlab.results.result import RunResult
 
 
 def sweep(buffers: int, laws: list[str]) -> RunResult:

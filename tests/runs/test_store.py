@@ -17,12 +17,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from cwndlab.arrow_tables import decode_about, decode_tables, encode_tables
-from cwndlab.backends.protocol import Job, Outcome
-from cwndlab.errors import OutputError
-from cwndlab.runs.execution import run_study
-from cwndlab.store.folder_store import FolderStore
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.base.arrow_tables import decode_about, decode_tables, encode_tables
+from cwndlab.base.errors import OutputError
+from cwndlab.results.execution import run_study
+from cwndlab.runs.executors.protocol import Job, Outcome
+from cwndlab.runs.store.folder_store import FolderStore
 from fake_core import FakeCore, replace_core
 from small_study import TEXT, edited
 
@@ -195,7 +195,7 @@ def test_a_full_disk_is_said_and_what_is_finished_is_kept(
     def add_until_full(store: FolderStore, done: Outcome) -> None:
         room[0] -= 1
         if room[0] < 0:
-            from cwndlab.writing import output_errors
+            from cwndlab.base.writing import output_errors
 
             with output_errors(store.folder):
                 raise OSError(28, "No space left on device")
@@ -216,8 +216,9 @@ def test_a_real_limit_of_the_file_system_is_said(tmp_path: Path) -> None:
     """A file-size limit fails a write half-way, as a full disk does."""
     script = (
         "import resource, sys; sys.path.insert(0, sys.argv[1]);"
-        "from cwndlab.store.folder_store import FolderStore; from cwndlab.errors import OutputError;"
-        "from cwndlab.backends.protocol import Job, Outcome; from pathlib import Path;"
+        "from cwndlab.runs.store.folder_store import FolderStore;"
+        "from cwndlab.base.errors import OutputError;"
+        "from cwndlab.runs.executors.protocol import Job, Outcome; from pathlib import Path;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); store = FolderStore(Path(sys.argv[2]))\n"
         "try:\n"
         "    for i in range(1000):\n"
@@ -259,8 +260,8 @@ RUNNER = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from fake_core import FakeCore, replace_core
-from cwndlab.runs.execution import run_study
-from cwndlab.study import Study
+from cwndlab.results.execution import run_study
+from cwndlab.api import Study
 replace_core(FakeCore(sleep_s=0.002))
 run_study(Study.load(sys.argv[2]), out=sys.argv[3], threads=2)
 """

@@ -11,10 +11,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cwndlab.arrow_tables import encode_tables
-from cwndlab.backends.protocol import Job, Outcome
-from cwndlab.errors import OutputError
-from cwndlab.store.folder_store import FolderStore
+from cwndlab.base.arrow_tables import encode_tables
+from cwndlab.base.errors import OutputError
+from cwndlab.runs.executors.protocol import Job, Outcome
+from cwndlab.runs.store.folder_store import FolderStore
 from fuzzing import Answers, tries
 
 KEYS = [f"{prefix}{k:039}" for k, prefix in enumerate("aab")]

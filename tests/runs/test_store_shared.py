@@ -16,11 +16,11 @@ import pytest
 from test_cluster import TestCluster
 from test_store import content
 
-from cwndlab.errors import ExtraError, OutputError, StudyError
-from cwndlab.runs.execution import run_study
-from cwndlab.store import provenance
-from cwndlab.store import shared as store_shared
-from cwndlab.study import Study
+from cwndlab.api import Study
+from cwndlab.base.errors import ExtraError, OutputError, StudyError
+from cwndlab.results.execution import run_study
+from cwndlab.runs.store import provenance
+from cwndlab.runs.store import shared as store_shared
 from fake_core import FakeCore, replace_core
 from small_study import TEXT, edited
 
@@ -163,7 +163,7 @@ def test_a_client_that_is_killed_leaves_what_it_finished_to_others(
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from fake_core import FakeCore, replace_core\n"
-        "from cwndlab.runs.execution import run_study; from cwndlab.study import Study\n"
+        "from cwndlab.results.execution import run_study; from cwndlab.api import Study\n"
         "replace_core(FakeCore(sleep_s=0.01)); run_study(Study.load(sys.argv[2]), store=sys.argv[3])\n"
     )
     here = str(Path(__file__).parent.parent)

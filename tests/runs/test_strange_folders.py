@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 
 import cwndlab
-from cwndlab.backends.linux.real_kernel import _read_stamp
-from cwndlab.backends.protocol import Job, Outcome
-from cwndlab.captured_values import digest_of_values
-from cwndlab.errors import OutputError, StudyError
-from cwndlab.plain_files import open_plain, read_inside, write_inside
+from cwndlab.api import Study
+from cwndlab.base.captured_values import digest_of_values
+from cwndlab.base.errors import OutputError, StudyError
+from cwndlab.base.plain_files import open_plain, read_inside, write_inside
 from cwndlab.report.contents import MAX_README, read_readme
 from cwndlab.report.pages import write_index
-from cwndlab.spec import files
-from cwndlab.store import folder_store
-from cwndlab.store.folder_store import FolderStore
-from cwndlab.store.shared import FolderObjects
-from cwndlab.study import Study
+from cwndlab.runs.executors.protocol import Job, Outcome
+from cwndlab.runs.store import folder_store
+from cwndlab.runs.store.folder_store import FolderStore
+from cwndlab.runs.store.shared import FolderObjects
+from cwndlab.study import files
+from cwndlab_linux.real_kernel import _read_stamp
 
 TEXT = """
 title = "%s"

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cwndlab import Study
-from cwndlab.errors import CwndlabError
-from cwndlab.runs.compare import compare
-from cwndlab.runs.execution import report_again
-from cwndlab.runs.export import export
-from cwndlab.study import open_results
+from cwndlab.api import open_results
+from cwndlab.base.errors import CwndlabError
+from cwndlab.results.compare import compare
+from cwndlab.results.execution import report_again
+from cwndlab.results.export import export
 from fuzzing import tries
 
 STUDY = """

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cwndlab import Study
-from cwndlab.errors import CwndlabError
+from cwndlab.base.errors import CwndlabError
 from fake_core import FakeCore
 from small_study import TEXT
 

@@ -10,7 +10,7 @@ import pytest
 
 import cwndlab
 from cwndlab import ArgumentError, Dumbbell, Flow, Link, Run, Study, StudyError
-from cwndlab.metrics._catalogue import CATALOGUE
+from cwndlab.runs.catalogue import CATALOGUE
 from fake_core import FakeCore
 from small_study import TEXT, edited
 

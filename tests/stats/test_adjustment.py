@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cwndlab import Dumbbell, Flow, Run, Study, StudyError
-from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, SHARE
+from cwndlab.base.numbers import ANY, NON_NEGATIVE, SHARE
 from cwndlab.stats import intervals
 from cwndlab.stats.adjustment import FEWEST_ADJUSTED, adjust
 from cwndlab.stats.results import CellInfo, Results

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import synthetic
-from cwndlab.errors import StudyError
+from cwndlab.base.errors import StudyError
 from cwndlab.report.wording import claim_view
-from cwndlab.spec.outputs import Claim
 from cwndlab.stats.claims import JudgedClaim, check_values, judge_claim
 from cwndlab.stats.expression import Evaluator
 from cwndlab.stats.results import Results
 from cwndlab.stats.sample import Sample
 from cwndlab.stats.verdict import Verdict
+from cwndlab.study.outputs import Claim
 
 WEB = synthetic.rfc2415()
 TRACE = synthetic.rfc2416()

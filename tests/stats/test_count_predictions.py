@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cwndlab.metrics._numbers import COUNT
+from cwndlab.base.numbers import COUNT
 from cwndlab.stats import intervals
 
 TAIL = 0.025

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import synthetic
-from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series
 from cwndlab.stats.results import Results
+from cwndlab.study.outputs import Figure
 
 SPEC = Figure(id="f", title="F", kind="ellipse", x="a", quantity="b")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cwndlab.metrics._numbers import ANY
-from cwndlab.spec.outputs import Claim
+from cwndlab.base.numbers import ANY
 from cwndlab.stats.claims import judge_claim
 from cwndlab.stats.expression import Evaluator
 from cwndlab.stats.family import Family, claims_alone, joint_level
 from cwndlab.stats.results import CellInfo, Results
+from cwndlab.study.outputs import Claim
 
 CELLS = 40
 

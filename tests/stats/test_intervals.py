@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Range
+from cwndlab.base.numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Range
 from cwndlab.report.digits import interval_text
 from cwndlab.stats import intervals
 from cwndlab.stats.distributions import t_quantile

@@ -16,10 +16,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cwndlab.evaluate import scorecard
-from cwndlab.evaluate.pack import Pack, PackFile
-from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Floats, Range
-from cwndlab.spec.outputs import Column, Figure, Table
+from cwndlab.apps.evaluate import scorecard
+from cwndlab.apps.evaluate.pack import Pack, PackFile
+from cwndlab.base.numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Floats, Range
 from cwndlab.stats import series
 from cwndlab.stats.difference import compare_datasets
 from cwndlab.stats.expression import Evaluator
@@ -29,6 +28,7 @@ from cwndlab.stats.sample import Streams, is_less
 from cwndlab.stats.sensitivity import _change
 from cwndlab.stats.stopping import StoppingRule, replicates_by_cell
 from cwndlab.stats.tables import judge_table
+from cwndlab.study.outputs import Column, Figure, Table
 from synthetic import EXACT, sample
 
 PAIRS = int(os.environ.get("CWNDLAB_PAIRS", "240"))

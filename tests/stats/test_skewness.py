@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from validation import skewness
 
-from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE
+from cwndlab.base.numbers import ANY, COUNT, NON_NEGATIVE, SHARE
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.skewness import MILD, stretch
 from synthetic import sample

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Floats, Range
+from cwndlab.base.numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Floats, Range
 from cwndlab.stats import intervals
 from cwndlab.stats.sample import Derived, relate
 from cwndlab.stats.stopping import StoppingRule

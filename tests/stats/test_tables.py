@@ -10,14 +10,14 @@ from typing import Any, Literal
 import pytest
 
 import synthetic
-from cwndlab.errors import StudyError
+from cwndlab.base.errors import StudyError
 from cwndlab.report.wording import table_view
-from cwndlab.spec.outputs import Listing, Margin, Mark, Table
 from cwndlab.stats.listing import judge_listing, lines_of_trace
 from cwndlab.stats.results import Estimate, NoRecords, Results, Variation
 from cwndlab.stats.sensitivity import ChoiceOutcome, effects
 from cwndlab.stats.tables import JudgedCell, JudgedTable, judge_table
 from cwndlab.stats.verdict import Verdict
+from cwndlab.study.outputs import Listing, Margin, Mark, Table
 
 PUBLISHED = """webs,ftps,iw1_s,iw3_pct
 8,0,0.56,17.9

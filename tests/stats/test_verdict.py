@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import synthetic
-from cwndlab.metrics._numbers import ANY, COUNT, SHARE, Range
+from cwndlab.base.numbers import ANY, COUNT, SHARE, Range
 from cwndlab.stats import intervals
 from cwndlab.stats.further import Asked, predict
 from cwndlab.stats.intervals import Interval

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from cwndlab import _core, metrics
-from cwndlab.backends.linux import stack, stack_file
+from cwndlab.api import Study
 from cwndlab.records.run_view import RunView
-from cwndlab.study import Study
+from cwndlab_linux import stack, stack_file
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cwndlab.study import Study
+from cwndlab.api import Study
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "guide" / "coverage").glob("*.md"))

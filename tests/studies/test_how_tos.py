@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from cwndlab.backends.linux_virtual.doctor import reason_not_virtual
 from cwndlab.cli import app
 from cwndlab.metrics import _declared
+from cwndlab_linux.virtual.doctor import reason_not_virtual
 
 PAGES = sorted((Path(__file__).parents[2] / "docs/how-to").glob("*.md"))
 #: A block, with the prose before it, which names the file that it is: "Write `question.toml`:".

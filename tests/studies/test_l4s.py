@@ -10,8 +10,8 @@ import pytest
 
 import cwndlab
 from cwndlab import _core, metrics
+from cwndlab.api import Study
 from cwndlab.records.run_view import RunView
-from cwndlab.study import Study
 
 
 @pytest.fixture(scope="module")

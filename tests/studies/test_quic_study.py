@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cwndlab import _core, metrics
+from cwndlab.api import Study
 from cwndlab.records.run_view import RunView
-from cwndlab.study import Study
 
 
 @pytest.fixture(scope="module")

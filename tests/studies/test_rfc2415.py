@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from cwndlab import _core, metrics
+from cwndlab.api import Study
 from cwndlab.plan.plan import Cell
 from cwndlab.records.run_view import RunView
 from cwndlab.records.window import window_of
-from cwndlab.study import Study
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ import pytest
 
 import cwndlab
 from cwndlab import _core, metrics
+from cwndlab.api import Study
 from cwndlab.plan.plan import Cell
 from cwndlab.records.run_view import RunView
 from cwndlab.records.window import WindowedRun
-from cwndlab.study import Study
 
 
 @pytest.fixture(scope="module")

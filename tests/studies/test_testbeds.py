@@ -11,8 +11,8 @@ import pytest
 
 import cwndlab
 from cwndlab import _core, metrics
+from cwndlab.api import Study
 from cwndlab.records.run_view import RunView
-from cwndlab.study import Study
 
 FOLDER = Path(cwndlab.__file__).parent / "studies"
 TRIALS = sorted((FOLDER / "bbr-shared/published").glob("v*.csv"))

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from cwndlab.api import Study
 from cwndlab.cli import app
-from cwndlab.study import Study
 
 PAGE = (Path(__file__).parents[2] / "docs/guide/quickstart.md").read_text()
 (FILE,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.spec.knobs import alternative_name
+from cwndlab.study.knobs import alternative_name
 
 from .conversation import Conversation, Drop, Known, Packet
 from .diagnosis import Diagnosis

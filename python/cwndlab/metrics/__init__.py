@@ -4,7 +4,7 @@ Each module whose name has no leading underscore holds the metrics of one topic,
 decorator `@metric` (`_declared.py` describes its arguments). A metric's docstring says in its first paragraph
 what it measures, then gives the formula and its source. It returns NaN where nothing can be measured. Its
 options are its keyword-only parameters; they are checked against their types with the study
-(`_catalogue.py`; `_rows.py` has types).
+(`runs/catalogue.py`; `_rows.py` has types).
 
 A metric sees only the window that the quantity asks for: by default from the warm-up to the end of the run.
 A study's quantity names the metric and its options, and may ask for another unit of the same kind.
@@ -12,36 +12,36 @@ A study's quantity names the metric and its options, and may ask for another uni
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from types import ModuleType
-from typing import Any, NamedTuple
 
-import numpy as np
-
-from cwndlab._core import unit_factor
-from cwndlab.core import Value as Value
+from cwndlab.base.core import Value as Value
 from cwndlab.records.run_view import Column as Column
-from cwndlab.records.run_view import RunView as FullRun
-from cwndlab.records.window import WindowedRun, window_of
-from cwndlab.spec.measures import nearest_metric
-from cwndlab.spec.schema import Quantity
+from cwndlab.records.window import WindowedRun
 
-from . import _declared
+from ._code import code_digest as code_digest
 from ._declared import Metric as Metric
+from ._declared import MetricCode as MetricCode
 from ._declared import MetricFailed as MetricFailed
 from ._declared import built_in as built_in
-from ._numbers import Range, derived_range, median, quantile, reduced_range
+from ._declared import describe_metric as describe_metric
+from ._declared import ensure_known as ensure_known
+from ._declared import from_file as from_file
+from ._declared import get as get
+from ._declared import metric as metric
+from ._declared import names as names
+from ._declared import own_code as own_code
+from ._declared import reopen_metric as reopen_metric
+from ._measure import Measurer as Measurer
+from ._measure import is_centred as is_centred
+from ._measure import is_list as is_list
+from ._measure import range_of as range_of
+from ._measure import scale_of as scale_of
+from ._measure import unit_of as unit_of
+from ._rows import connections_of as connections_of
 
 #: What a metric sees: one window of one run of any backend, and nothing outside of the window.
 RunView = WindowedRun
-
-
-def names() -> list[str]:
-    """The names of all metrics, those of the user's own too."""
-    return sorted({*built_in(), *_declared.names()})
 
 
 class _Metrics(ModuleType):
@@ -57,208 +57,3 @@ class _Metrics(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Metrics
-
-
-def get(name: str) -> Metric:
-    """The metric of this name."""
-    if (found := _declared.find(name) or built_in().get(name)) is None:
-        raise ValueError(f'there is no metric "{name}"; {nearest_metric(name, names())}')
-    return found
-
-
-def unit_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
-    """The unit of a quantity's values."""
-    return quantity.unit or _own_unit(quantity, quantities)
-
-
-def _own_unit(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
-    """The unit of what the metric or the derivation gives."""
-    if quantity.metric is not None:
-        return "1" if quantity.within == "count" else get(quantity.metric).unit
-    of, by = (unit_of(quantities[name], quantities) for name in quantity.operands)
-    if quantity.operation == "ratio":
-        return "1" if of == by else of if by == "1" else f"{of}/{by}" if "/" not in by else f"{of}/({by})"
-    if quantity.operation == "increase":
-        return "%"
-    if quantity.operation == "product":
-        return of if by == "1" else by if of == "1" else f"{of} {by}"
-    return of
-
-
-def scale_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> float:
-    """What a value of the metric or the derivation is multiplied by to be in the quantity's unit.
-
-    ValueError if the units are not of one kind, or the operands of a sum or a difference differ in unit. A
-    count takes whatever unit says what is counted.
-    """
-    if quantity.operation in ("sum", "difference", "increase"):
-        of, by = (unit_of(quantities[name], quantities) for name in quantity.operands)
-        if of != by and not (_is_count(of) and _is_count(by)) and unit_factor(by, of) != 1.0:
-            raise ValueError(
-                '"{}" is in {of} and "{}" in {by}; give both the same unit'.format(
-                    *quantity.operands, of=of, by=by
-                )
-            )
-    if quantity.unit is None or quantity.within == "count":
-        return 1.0
-    return unit_factor(_own_unit(quantity, quantities), quantity.unit)
-
-
-def _is_count(unit: str) -> bool:
-    """Whether values in this unit count something ("packets", "timeouts")."""
-    for base in ("s", "bit/s", "B", "%"):
-        try:
-            unit_factor(unit, base)
-        except ValueError:
-            continue
-        return False
-    return True
-
-
-def range_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> Range:
-    """Which values a quantity can take, in its unit."""
-    if quantity.metric is not None:
-        metric = get(quantity.metric)
-        own = next((r for name, r in metric.ranges.items() if quantity.options.get(name)), metric.range)
-        if quantity.within is not None:
-            own = reduced_range(quantity.within, own)
-    else:
-        of, by = (range_of(quantities[name], quantities) for name in quantity.operands)
-        own = derived_range(quantity.operation, of, by)
-    return own.times(scale_of(quantity, quantities))
-
-
-def is_centred(quantity: Quantity) -> bool:
-    """Whether a quantity's expectation is 0, whatever the cell."""
-    return quantity.metric is not None and get(quantity.metric).centred
-
-
-def is_list(quantity: Quantity, quantities: Mapping[str, Quantity]) -> bool:
-    """Whether a quantity is a list of numbers per run."""
-    if quantity.metric is not None:
-        return get(quantity.metric).many and quantity.within is None
-    return is_list(quantities[quantity.operands[0]], quantities)
-
-
-class _Step(NamedTuple):
-    """How one quantity is computed: by its metric, or from two others."""
-
-    quantity: Quantity
-    measure: Callable[..., Any] | None
-    scale: float
-    range: Range
-
-
-class Measurer:
-    """Measures a study's quantities in run after run: what is the same in all of them is looked up once."""
-
-    def __init__(self, quantities: Sequence[Quantity]) -> None:
-        self._known = {quantity.name: quantity for quantity in quantities}
-
-    def __reduce__(self) -> tuple[type[Measurer], tuple[Sequence[Quantity]]]:
-        return Measurer, (tuple(self._known.values()),)  # metrics of the user's own travel as code
-
-    def measure(self, run: FullRun) -> dict[str, Value]:
-        """Every quantity in one run, each in its window."""
-        windows: dict[tuple[int, int], RunView] = {}
-        named: dict[str | None, RunView] = {}
-        values: dict[str, Value] = {}
-        for quantity, measure, scale, within in self._steps:
-            if measure is None:
-                value = _derived(quantity, scale, values)
-            else:
-                name = quantity.window_name
-                if name not in named:
-                    window = window_of(run.scenario, name)
-                    if window not in windows:
-                        windows[window] = RunView(run, *window)
-                    named[name] = windows[window]
-                value = _measured(quantity, measure, scale, named[name])
-            values[quantity.name] = _checked(quantity.name, within, value)
-        return values
-
-    @cached_property
-    def _steps(self) -> list[_Step]:
-        """The quantities, each after those that it is derived from."""
-        steps: dict[str, _Step] = {}
-
-        def add(quantity: Quantity) -> None:
-            if quantity.name not in steps:
-                measure = None
-                if quantity.metric is not None:
-                    measure = get(quantity.metric).measure
-                else:
-                    for operand in quantity.operands:
-                        add(self._known[operand])
-                known = self._known
-                steps[quantity.name] = _Step(
-                    quantity, measure, scale_of(quantity, known), range_of(quantity, known)
-                )
-
-        for quantity in self._known.values():
-            add(quantity)
-        return list(steps.values())
-
-
-def _measured(quantity: Quantity, measure: Callable[..., Any], scale: float, window: RunView) -> Value:
-    result = measure(window, **quantity.options)
-    if quantity.within is not None:
-        result = _reduce(quantity.within, result)
-    if isinstance(result, int | float | np.integer | np.floating):
-        return float(result) * scale
-    samples = result.tolist() if isinstance(result, np.ndarray) else result
-    return [float(item) * scale for item in samples]
-
-
-def _derived(quantity: Quantity, scale: float, values: Mapping[str, Value]) -> Value:
-    of, by = (values[name] for name in quantity.operands)
-    if isinstance(of, list) or isinstance(by, list):
-        if not (isinstance(of, list) and isinstance(by, list)):
-            raise ValueError(
-                f"quantity {quantity.name} mixes a list and a number; reduce the list by `within`"
-            )
-        return [_derive(quantity.operation, a, b) * scale for a, b in zip(of, by, strict=False)]
-    return _derive(quantity.operation, of, by) * scale
-
-
-def _checked(name: str, within: Range, value: Value) -> Value:
-    """The value, if its metric says that it is possible; else an error of this run alone."""
-    low, high = within.limits
-    for item in value if isinstance(value, list) else (value,):
-        if item < low or item > high:
-            raise ValueError(
-                f"quantity {name} is {item:.9g}, outside its range, {within.low:g} to {within.high:g}"
-            )
-    return value
-
-
-def _derive(kind: str | None, a: float, b: float) -> float:
-    match kind:
-        case "ratio":
-            return a / b if b != 0 else math.nan
-        case "increase":
-            return 100 * (a / b - 1) if b != 0 else math.nan
-        case "product":
-            return a * b
-        case "sum":
-            return a + b
-    return a - b
-
-
-def _reduce(how: str, samples: Sequence[float] | Column) -> float:
-    """One number of several; NaN of none (their count is 0)."""
-    data = np.asarray(samples, dtype=np.float64).ravel()
-    if how == "count":
-        return float(len(data))
-    if len(data) == 0:
-        return 0.0 if how == "sum" else math.nan
-    if how.startswith("p"):
-        return quantile(data, float(how[1:]) / 100)
-    reductions: dict[str, Callable[[Any], Any]] = {
-        "mean": np.mean,
-        "median": median,
-        "min": np.min,
-        "max": np.max,
-        "sum": np.sum,
-    }
-    return float(reductions[how](data))

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from cwndlab.captured_values import digest_of_values
-from cwndlab.spec.schema import Quantity
+from cwndlab.base.captured_values import digest_of_values
 
 from . import _declared
 from ._declared import built_in
 
 _ROOT = Path(__file__).parent.parent
 #: The code that makes a number of records and a scenario; what lies outside only carries them.
-_PACKAGES = ("metrics", "records", "plan", "spec")
-#: The keys of a quantity that its values depend on; the times of its window are in the cell's scenario.
-_MEASURED = {"metric", "options", "within", "unit", "window"}
+_PACKAGES = ("metrics", "records")
+#: The same outside of them.
+_NUMBERS = "base.numbers"
+#: These declare and list: all that they know of a metric is written in its own module.
+_CARRIERS = ("metrics", "metrics._declared")
 
 
 def code_digest(metric: str | None) -> str:
@@ -44,7 +44,7 @@ def _digest(metric: str | None) -> str:
 
 def closure(metric: str | None) -> dict[str, bytes]:
     """The sources of a metric's module and of what it imports, by name without `cwndlab.`."""
-    todo = ["metrics"]
+    todo = ["metrics._measure"]
     if metric is not None:
         todo.append(built_in()[metric].measure.__module__.removeprefix("cwndlab."))
     found: dict[str, bytes] = {}
@@ -63,7 +63,7 @@ def _module(name: str) -> tuple[bytes, tuple[str, ...]] | None:
 
     The imports are names of modules without `cwndlab.`; some are names in a module.
     """
-    if name.split(".")[0] not in _PACKAGES:
+    if name in _CARRIERS or (name.split(".")[0] not in _PACKAGES and name != _NUMBERS):
         return None
     base = _ROOT.joinpath(*name.split("."))
     for path, package in ((base.with_suffix(".py"), name.rpartition(".")[0]), (base / "__init__.py", name)):
@@ -100,12 +100,3 @@ def _named(source: bytes, package: str) -> Iterator[str]:
         yield base
         names = _NAME.findall(re.sub(r"#.*|[()]", "", part["names"]))
         yield from (f"{base}.{name}".removeprefix(".") for name in names)
-
-
-def measure_id(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
-    """The key of a value within its run: metric, options, unit and code, but not the name."""
-    spec = quantity.model_dump(mode="json", include=_MEASURED, exclude_none=True)
-    spec["operation"] = quantity.operation
-    operands = [measure_id(quantities[name], quantities) for name in quantity.operands]
-    text = json.dumps([spec, operands, code_digest(quantity.metric)], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab._core import record_tables
-from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
-from cwndlab.records.window import WindowedRun
-from cwndlab.usercode import (
+from cwndlab.base.errors import ClusterError, OutputError, StudyError, nearest
+from cwndlab.base.numbers import Range
+from cwndlab.base.usercode import (
     describe_error,
     digest_of_code,
     digest_of_imports,
@@ -37,8 +37,7 @@ from cwndlab.usercode import (
     read_source,
     source_of,
 )
-
-from ._numbers import Range
+from cwndlab.records.window import WindowedRun
 
 #: The group of entry points that packages name their metrics in.
 GROUP = "cwndlab.metrics"
@@ -247,7 +246,7 @@ def _entry_points() -> Mapping[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
-def names() -> list[str]:
+def own_names() -> list[str]:
     """The names of all metrics of the user's own."""
     return [*_known, *(name for name in _entry_points() if name not in _known)]
 
@@ -264,6 +263,18 @@ def find(name: str) -> OwnMetric | None:
                 right=f"decorate a function {name} with @cwndlab.metric",
             )
     return _known.get(name)
+
+
+def names() -> list[str]:
+    """The names of all metrics, those of the user's own too."""
+    return sorted({*built_in(), *own_names()})
+
+
+def get(name: str) -> Metric:
+    """The metric of this name."""
+    if (found := find(name) or built_in().get(name)) is None:
+        raise ValueError(f'there is no metric "{name}"; {nearest(name, names())}')
+    return found
 
 
 def from_file(file: str) -> list[str]:

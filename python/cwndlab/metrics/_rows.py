@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from cwndlab.base import numbers
+from cwndlab.base.numbers import Floats
+from cwndlab.records.run_view import Column
 from cwndlab.records.window import Columns, Rows, equals
-
-from . import Column, RunView, _numbers
-from ._numbers import Floats
+from cwndlab.records.window import WindowedRun as RunView
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -251,7 +252,7 @@ def median(delays: Floats) -> float:
     """
     if len(delays) == 0:
         return math.nan
-    value = float(_numbers.median(delays))
+    value = float(numbers.median(delays))
     return value if math.isfinite(value) else math.nan
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cwndlab.base.numbers import Floats
+
 from . import Column, RunView
 from ._declared import metric
-from ._numbers import Floats
 from ._rows import Number, Seconds, connections_opened
 
 

@@ -7,9 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from cwndlab.base.numbers import Floats
+
 from . import RunView
 from ._declared import metric
-from ._numbers import Floats
 from ._rows import Number, delays_by_direction, segment_events
 
 

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
+from cwndlab.base.numbers import Floats
+
 from . import RunView
 from ._declared import metric
-from ._numbers import Floats
 from ._rows import (
     Bools,
     Interval,

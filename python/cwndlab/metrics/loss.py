@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from cwndlab.spec.engine_kinds import is_unresponsive
+from cwndlab.base.engine_kinds import is_unresponsive
 
 from . import RunView
 from ._declared import metric

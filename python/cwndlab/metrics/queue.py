@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cwndlab.base.numbers import Floats
+
 from . import RunView
 from ._declared import metric
-from ._numbers import Floats
 from ._rows import link_counters
 
 

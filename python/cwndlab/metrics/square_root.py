@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from cwndlab.base.numbers import Floats
+
 from . import RunView
 from ._declared import metric
-from ._numbers import Floats
 from ._rows import connections_of, delivered_bytes, once_per_window
 
 #: How often the window is read, in seconds.

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import numpy as np
 
-from cwndlab.records.critical_path import TABLES as _TABLES
-from cwndlab.records.critical_path import Part
+from cwndlab.base.numbers import Floats
 
 from . import RunView
 from ._declared import metric
-from ._numbers import Floats
 from ._rows import Kind, Number, Pool, objects, pooled_median
 
 
@@ -124,29 +121,3 @@ def transaction_rate(run: RunView, *, traffic: str | None = None) -> float:
         return math.nan
     transactions = objects(run, "transaction", traffic)
     return float(np.count_nonzero(transactions.finished)) / run.seconds
-
-
-@metric(unit="s", low=0, many=True, tables=_TABLES)
-def time_spent(
-    run: RunView,
-    *,
-    part: Part,
-    kind: Literal["page", "file", "transaction", "object", "connection"] = "page",
-    traffic: str | None = None,
-) -> Floats:
-    r"""Time that objects spent in one part of their critical path: the parts of an object add up to its
-    delay.
-
-    $$ D_i = \sum_{p} T_{i,p} $$
-
-    From the arrival of an object's last byte the path leads back, packet by packet, to what each one
-    waited for, on whichever connection that was (Barford and Crovella, "Critical path analysis of TCP
-    transactions", SIGCOMM 2000); docs/guide/explain.md describes the parts. Of the finished objects that
-    began in the window; with `kind = "connection"`, of the connections that were opened in it. Reduce it
-    by `within` (mean, sum).
-
-    For one traffic entry of the study, or for all; in the order of the records.
-    """
-    budgets = run.once(("budgets", kind), lambda: run.budgets(kind))
-    mine = np.isin(budgets["traffic"], run.traffic(traffic))
-    return np.asarray(budgets[f"{part}_ns"][mine] / 1e9)

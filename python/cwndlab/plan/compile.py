@@ -14,13 +14,13 @@ from typing import Any
 
 from cwndlab import _core
 from cwndlab._core import parse_quantity
-from cwndlab.errors import Findings, KeyPath, nearest, problem_at
-from cwndlab.laws import LawCode, built_in, kernel_knob
-from cwndlab.spec import congestion, knobs, schema, stacks
-from cwndlab.spec.base import Drawn
-from cwndlab.spec.engine_kinds import PACKET_QUEUES, is_unresponsive
-from cwndlab.spec.study_spec import Catalogue
-from cwndlab.spec.windows import resolve_windows
+from cwndlab.base.engine_kinds import PACKET_QUEUES, is_unresponsive
+from cwndlab.base.errors import Findings, KeyPath, nearest, problem_at
+from cwndlab.base.laws import LawCode, built_in, kernel_knob
+from cwndlab.study import congestion, knobs, schema, stacks
+from cwndlab.study.base import Drawn
+from cwndlab.study.study_spec import Catalogue
+from cwndlab.study.windows import resolve_windows
 
 from .direction import direction
 from .distribution import distribution

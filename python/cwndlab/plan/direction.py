@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cwndlab.errors import KeyPath
-from cwndlab.spec import knobs, schema
-from cwndlab.spec.changes import DelayTrace, RateTrace, capacity, propagation
+from cwndlab.base.errors import KeyPath
+from cwndlab.study import knobs, schema
+from cwndlab.study.changes import DelayTrace, RateTrace, capacity, propagation
 
 
 class DirectionParts(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cwndlab.errors import KeyPath, StudyError, nearest, problem_at
-from cwndlab.spec import schema
-from cwndlab.spec.files import read_csv
+from cwndlab.base.errors import KeyPath, StudyError, nearest, problem_at
+from cwndlab.study import schema
+from cwndlab.study.files import read_csv
 
 
 def distribution(given: schema.Distribution, folder: Path | None, at: KeyPath) -> dict[str, Any]:

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cwndlab.errors import Findings, StudyError, nearest
-from cwndlab.spec import schema
-from cwndlab.spec.building import S, build
-from cwndlab.spec.congestion import UnknownLawError
-from cwndlab.spec.consistency import locate_outside
-from cwndlab.spec.document import Document
-from cwndlab.spec.files import resolve_inside
-from cwndlab.spec.study_spec import Catalogue, StudySpec
-from cwndlab.spec.values import label
+from cwndlab.base.errors import Findings, StudyError, nearest
+from cwndlab.study import schema
+from cwndlab.study.building import S, build
+from cwndlab.study.congestion import UnknownLawError
+from cwndlab.study.consistency import locate_outside
+from cwndlab.study.document import Document
+from cwndlab.study.files import resolve_inside
+from cwndlab.study.study_spec import Catalogue, StudySpec
+from cwndlab.study.values import label
 
 from .direction import traces
 from .plan import Cell, make_plan

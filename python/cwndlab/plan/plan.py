@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab import _core
 from cwndlab._core import ScenarioRefused
-from cwndlab.errors import KeyPath, StudyError, problem_at
-from cwndlab.spec import schema
-from cwndlab.spec.choices import Wanted, parse_choices, variations_around
-from cwndlab.spec.document import is_short
-from cwndlab.spec.engine_kinds import is_program
-from cwndlab.spec.expr import evaluate
-from cwndlab.spec.resolve import Names
-from cwndlab.spec.schema import GRID
-from cwndlab.spec.study_spec import StudySpec, assignments
-from cwndlab.spec.values import is_among, label, same_value, text
-from cwndlab.writing import number_of
+from cwndlab.base.engine_kinds import is_program
+from cwndlab.base.errors import KeyPath, StudyError, problem_at
+from cwndlab.base.writing import number_of
+from cwndlab.study import schema
+from cwndlab.study.choices import Wanted, parse_choices, variations_around
+from cwndlab.study.document import is_short
+from cwndlab.study.expr import evaluate
+from cwndlab.study.resolve import Names
+from cwndlab.study.schema import GRID
+from cwndlab.study.study_spec import StudySpec, assignments
+from cwndlab.study.values import is_among, label, same_value, text
 
 from .compile import compile_model
 from .probes import find_simulator_only

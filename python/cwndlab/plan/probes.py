@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from cwndlab.errors import StudyError, problem_at
-from cwndlab.spec import schema
-
-from .scenario import bottleneck
-
-#: The probes of senders and packets, and the tables each of them fills.
-SENDER_PROBES = {
-    "cwnd": frozenset({"cwnd"}),
-    "limits": frozenset({"limits"}),
-    "delays": frozenset({"delays"}),
-    "states": frozenset({"states", "timeouts"}),
-    "accecn": frozenset({"accecn"}),
-}
+from cwndlab.base.errors import StudyError, problem_at
+from cwndlab.records.critical_path import SENDER_PROBES
+from cwndlab.records.run_view import bottleneck
+from cwndlab.study import schema
 
 #: The record tables that a quantity's metric reads.
 TablesOf = Callable[[schema.Quantity], Collection[str]]

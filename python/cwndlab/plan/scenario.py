@@ -11,9 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from cwndlab._core import ScenarioRefused
-from cwndlab.errors import Findings, KeyPath, NotFoundError, StudyError, nearest, problem_at
-from cwndlab.laws import kernel_law
-from cwndlab.spec.engine_kinds import (
+from cwndlab.base.engine_kinds import (
     DETERMINISTIC_QUEUES,
     SCRIPTED,
     draws,
@@ -21,7 +19,10 @@ from cwndlab.spec.engine_kinds import (
     required_keys,
     sends_from_client,
 )
-from cwndlab.writing import join_words
+from cwndlab.base.errors import Findings, KeyPath, NotFoundError, StudyError, nearest, problem_at
+from cwndlab.base.laws import kernel_law
+from cwndlab.base.writing import join_words
+from cwndlab.records.run_view import bottleneck, flow_of, snapshot_times
 
 KERNEL_SNAPSHOT_NS = 1_000_000_000
 
@@ -120,11 +121,6 @@ def not_finite(value: Any) -> list[str]:
     return []
 
 
-def bottleneck(links: Sequence[Mapping[str, Any]]) -> int:
-    """Index of the slowest direction of a link, the first of several."""
-    return min(range(len(links)), key=lambda index: int(links[index]["rate_bps"]))
-
-
 def most_bits(scenario: Mapping[str, Any]) -> float:
     """The bits that the slowest link of a scenario can send while it runs."""
     links = scenario["links"]
@@ -137,12 +133,6 @@ def red_unit(queue: Mapping[str, Any]) -> str:
         if one.get("kind") == "red":
             return str(one.get("unit", "packets"))
     return "packets"
-
-
-def snapshot_times(scenario: Mapping[str, Any]) -> list[int]:
-    """The edges of the scenario's windows within the run, in order: when snapshots are taken."""
-    edges = {int(edge) for window in scenario.get("windows", {}).values() for edge in window}
-    return sorted(edge for edge in edges if 0 < edge < int(scenario["duration_ns"]))
 
 
 def kernel_snapshot_times(scenario: Mapping[str, Any]) -> list[int]:
@@ -166,11 +156,6 @@ def kernel_run(completed: str) -> str:
 def watched_host(scenario: Mapping[str, Any]) -> int:
     """The host that is watched where the study observes none: the first traffic entry's sender."""
     return sender(scenario["traffic"][0])
-
-
-def flow_of(name: str) -> str:
-    """The name that a study gives a flow, of one of its instances: "web" of "web.1"."""
-    return name.split(".", 1)[0]
 
 
 def indices_of_flow(names: Sequence[str], flow: str | None, kinds: str = "") -> list[int]:

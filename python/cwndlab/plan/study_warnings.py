@@ -7,10 +7,10 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.laws import LawCode
-from cwndlab.spec.congestion import ecn_of
-from cwndlab.spec.knobs import alternative_name
-from cwndlab.writing import join_words
+from cwndlab.base.laws import LawCode
+from cwndlab.base.writing import join_words
+from cwndlab.study.congestion import ecn_of
+from cwndlab.study.knobs import alternative_name
 
 if TYPE_CHECKING:
     from .plan import Plan

@@ -5,15 +5,9 @@ The core walks the path (crates/cwndlab-records/src/time_budget.rs); this module
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from cwndlab import _core
-from cwndlab.plan.probes import SENDER_PROBES
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from cwndlab.base.core import BUDGET_TABLES
 
 Part: TypeAlias = Literal[
     "client",
@@ -69,39 +63,15 @@ PARTS: dict[Part, str] = {
     "closing": "after the last data",
 }
 
-#: The record tables that the budget is made of.
-TABLES = ("connections", "objects", "limits", "states", "timeouts", "cwnd", "delays")
-
-
-#: The probes that fill these tables.
-PROBES = {"connections": True} | {
-    probe: True for probe, tables in SENDER_PROBES.items() if not tables.isdisjoint(TABLES)
+#: The probes of senders and packets, and the tables each of them fills.
+SENDER_PROBES = {
+    "cwnd": frozenset({"cwnd"}),
+    "limits": frozenset({"limits"}),
+    "delays": frozenset({"delays"}),
+    "states": frozenset({"states", "timeouts"}),
+    "accecn": frozenset({"accecn"}),
 }
-
-
-def time_budgets(
-    table: Callable[[str], pa.Table], scenario: Mapping[str, Any], end_ns: int, kind: str | None = None
-) -> pa.Table:
-    """The budgets of a run's finished objects and of its connections, or of one kind of them.
-
-    In the order of the records, objects first. Flows of datagrams have none.
-
-    Args:
-        table: gives the whole run's record table of a name (`TABLES`).
-        scenario: the run's scenario.
-        end_ns: the end of the run, or of a window: what happens from then on is not looked at, and
-            connections that are open end with it.
-        kind: "page", "file", "transaction", "object" or "connection".
-
-    Returns:
-        `traffic` (its index), `kind`, `index`, `start_ns`, `end_ns`, and nanoseconds for each part, as
-        `slow-start_ns`: these add up to `end_ns - start_ns`.
-
-    Raises:
-        ValueError: a table does not fit.
-
-    """
-    from cwndlab.arrow_tables import read_table  # pyarrow takes longer to load than a short command runs
-
-    tables = {name: table(name) for name in TABLES}
-    return read_table(_core.time_budgets(json.dumps(scenario), tables, end_ns, kind))
+#: The probes that fill the tables which budgets are made of.
+PROBES = {"connections": True} | {
+    probe: True for probe, tables in SENDER_PROBES.items() if not tables.isdisjoint(BUDGET_TABLES)
+}

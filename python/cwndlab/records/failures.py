@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from cwndlab.core import Value
-from cwndlab.plan.scenario import flow_of
-from cwndlab.writing import number_of
+from cwndlab.base.core import Value
+from cwndlab.base.writing import number_of
 
-from .run_view import RunView
+from .run_view import RunView, flow_of
 
 TABLE = "failures"
 """The record table, which every run has."""

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab._core import Table
-from cwndlab.core import Records
-from cwndlab.errors import NotFoundError, nearest
-from cwndlab.plan.scenario import bottleneck, flow_of
+from cwndlab.base.core import Records
+from cwndlab.base.errors import NotFoundError, nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,7 +113,7 @@ class RunView:
     def table(self, name: str) -> pa.Table:
         """A record table as Arrow, taken over without a copy."""
         if name not in self._tables:
-            from cwndlab.arrow_tables import read_table
+            from cwndlab.base.arrow_tables import read_table
 
             self._tables[name] = read_table(self._recorded(name))
         return self._tables[name]
@@ -223,7 +222,7 @@ class EngineColumns(Columns):
 def _engine_column(table: Table, name: str) -> Column:
     found = table.column(name)
     if found is None:
-        from cwndlab.arrow_tables import read_table
+        from cwndlab.base.arrow_tables import read_table
 
         return to_numpy(read_table(table).column(name))
     kind, data, words = found
@@ -234,3 +233,19 @@ def _engine_column(table: Table, name: str) -> Column:
 def _coded(codes: Column, words: Sequence[str], word: str) -> NDArray[np.bool_]:
     """Which codes stand for this word."""
     return codes == words.index(word) if word in words else np.zeros(len(codes), dtype=np.bool_)
+
+
+def bottleneck(links: Sequence[Mapping[str, Any]]) -> int:
+    """Index of the slowest direction of a link, the first of several."""
+    return min(range(len(links)), key=lambda index: int(links[index]["rate_bps"]))
+
+
+def flow_of(name: str) -> str:
+    """The name that a study gives a flow, of one of its instances: "web" of "web.1"."""
+    return name.split(".", 1)[0]
+
+
+def snapshot_times(scenario: Mapping[str, Any]) -> list[int]:
+    """The edges of the scenario's windows within the run, in order: when snapshots are taken."""
+    edges = {int(edge) for window in scenario.get("windows", {}).values() for edge in window}
+    return sorted(edge for edge in edges if 0 < edge < int(scenario["duration_ns"]))

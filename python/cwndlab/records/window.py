@@ -15,12 +15,11 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.errors import NotFoundError
-from cwndlab.plan.scenario import snapshot_times
-from cwndlab.spec.windows import interval_edges
+from cwndlab.base.core import time_budgets
+from cwndlab.base.errors import KeyPath, NotFoundError, problem_at
 
 from .run_view import Columns as TableColumns
-from .run_view import Computed, RunView
+from .run_view import Computed, RunView, snapshot_times
 
 Column = NDArray[Any]
 Columns = Mapping[str, Column]
@@ -153,8 +152,6 @@ class WindowedRun:
 
         `traffic`, `kind`, `index`, `start_ns`, `end_ns`, and nanoseconds by part, as `slow-start_ns`.
         """
-        from .critical_path import time_budgets
-
         full = TableColumns(time_budgets(self._run.table, self.scenario, self._end, kind))
         return Rows(full, np.flatnonzero(full["start_ns"] >= self._start))
 
@@ -321,3 +318,15 @@ class Rows(Computed):
         if name in self._changed:
             return np.asarray(self._changed[name] == word)
         return equals(self._full, name, word)[self._index]
+
+
+#: Counters are kept at each edge of an interval.
+MAX_INTERVALS = 10_000
+
+
+def interval_edges(start: int, end: int, interval_s: float, at: KeyPath = ("interval",)) -> list[int]:
+    """The edges, in nanoseconds, of the whole intervals of a window; StudyError if there are too many."""
+    if end - start > MAX_INTERVALS * interval_s * 1e9:
+        right = f"at most {MAX_INTERVALS:,} intervals; make them longer"
+        raise problem_at(at, f"the window has too many intervals of {interval_s:g} s", right)
+    return list(range(start, end + 1, max(1, round(interval_s * 1e9))))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from cwndlab.errors import CwndlabError
-from cwndlab.report.pages import write_index
+from cwndlab.base.errors import CwndlabError
+
+from .pages import write_index
 
 if len(sys.argv) != 2:
     sys.exit("usage: python -m cwndlab.report FOLDER (whose sub-folders hold reports)")

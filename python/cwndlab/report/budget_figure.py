@@ -8,11 +8,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from cwndlab.errors import StudyError
+from cwndlab.base.errors import StudyError
 from cwndlab.records.critical_path import PARTS
-from cwndlab.spec.outputs import Figure, Scalar
 from cwndlab.stats import series
 from cwndlab.stats.results import Columns, Results
+from cwndlab.study.outputs import Figure, Scalar
 
 from .canvas import (
     INK,

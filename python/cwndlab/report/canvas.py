@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cwndlab.spec.outputs import Figure
-
-from .drawing.marks import INK as INK
+from cwndlab.report.drawing.marks import INK as INK
+from cwndlab.study.outputs import Figure
 
 if TYPE_CHECKING:
     import altair as alt

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from cwndlab.spec.shorthand import NETWORKS
-from cwndlab.writing import join_words
+from cwndlab.base.writing import join_words
+from cwndlab.study.shorthand import NETWORKS
 
 #: Keys of a short form that are shown by their value alone, in this order.
 _PLAIN = ("preset", "rate", "rtt", "queue")

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cwndlab import metrics
-from cwndlab.errors import StudyError, nearest
-from cwndlab.plain_files import read_inside
-from cwndlab.spec.outputs import AnyTable, Claim, Column, Figure, Mark, Table
-from cwndlab.spec.study_spec import StudySpec
+from cwndlab.base.errors import StudyError, nearest
+from cwndlab.base.plain_files import read_inside
+from cwndlab.base.writing import with_unit
 from cwndlab.stats.results import AxisValue, Columns, NoRecords, Results, Value, results_of, was_not_run
 from cwndlab.stats.tables import check_table, reference
 from cwndlab.stats.verdict import Verdict
-from cwndlab.writing import with_unit
+from cwndlab.study.outputs import AnyTable, Claim, Column, Figure, Mark, Table
+from cwndlab.study.study_spec import StudySpec
 
 from .digits import number
 
 if TYPE_CHECKING:
-    from cwndlab.spec.schema import Quantity, Source
     from cwndlab.stats.claims import JudgedClaim
     from cwndlab.stats.expression import Evaluator
     from cwndlab.stats.field import Field, Key
+    from cwndlab.study.schema import Quantity, Source
 
 #: The largest README that is shown, in bytes.
 MAX_README = 1_000_000
@@ -175,7 +175,7 @@ def _paragraph_text(template: str, results: Results) -> str:
 
 def _field(match: re.Match[str], evaluator: Evaluator) -> Field:
     """The value of an expression in braces."""
-    from cwndlab.spec.grammar import ExpressionError
+    from cwndlab.study.grammar import ExpressionError
 
     try:
         found = evaluator.evaluate(_split(match[1])[0])

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from cwndlab.base.writing import plain_row
 from cwndlab.stats.sensitivity import ChoiceOutcome, Move, Moves, moves_of
 from cwndlab.stats.verdict import Verdict, relative_difference
-from cwndlab.writing import plain_row
 
 from .budget_figure import BudgetKey, MeanTimes, changes
 from .digits import number, percent
 
 if TYPE_CHECKING:
-    from cwndlab.spec.schema import Quantity
     from cwndlab.stats.results import Results
+    from cwndlab.study.schema import Quantity
 
     from .judge import Judged
 

@@ -12,22 +12,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.errors import StudyError
-from cwndlab.plain_files import read_inside
-from cwndlab.spec.kernels import AXIS, title_suffix
+from cwndlab.base.errors import StudyError
+from cwndlab.base.plain_files import read_inside
+from cwndlab.base.writing import csv_text, save_inside
 from cwndlab.stats.results import Results, Variation
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Incompatible, Verdict
-from cwndlab.writing import csv_text, save_inside
+from cwndlab.study.kernels import AXIS, title_suffix
 
 from .contents import Outputs
 from .judge import Judged, Omitted, judge
 from .model import fills_grid
 
 if TYPE_CHECKING:
-    from cwndlab.spec.outputs import Figure
     from cwndlab.stats.played import JointTest
     from cwndlab.stats.sensitivity import ChoiceOutcome
+    from cwndlab.study.outputs import Figure
 
     from .discrepancies import Discrepancies, Discrepancy
     from .figures import Drawing

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cwndlab.errors import StudyError, nearest
-from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
-from cwndlab.spec.outputs import Figure
+from cwndlab.base.errors import StudyError, nearest
+from cwndlab.base.writing import with_unit
 from cwndlab.stats import series
 from cwndlab.stats.results import Columns, Results
-from cwndlab.writing import with_unit
+from cwndlab.study.outputs import Figure
 
 from . import budget_figure
 from . import lines as line_figure
@@ -49,6 +48,7 @@ from .canvas import (
 )
 from .drawing import draw_svg
 from .looks import DASHES, colours_of, dashes_of, labels_of
+from .packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from .palette import PALETTE
 from .svg import inline_svg, on_white
 

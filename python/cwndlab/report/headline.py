@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cwndlab.errors import StudyError
-from cwndlab.spec.kernels import AXIS as KERNELS
-from cwndlab.spec.outputs import Figure
-from cwndlab.spec.schema import Quantity
+from cwndlab.base.errors import StudyError
+from cwndlab.base.writing import join_words
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import AxisValue, Results, is_name
 from cwndlab.stats.tables import JudgedTable
-from cwndlab.writing import join_words
+from cwndlab.study.kernels import AXIS as KERNELS
+from cwndlab.study.outputs import Figure
+from cwndlab.study.schema import Quantity
 
 from .contrast import Line, LineValue, common_places, extremes, is_below, relative, top_group
 from .digits import estimate_text

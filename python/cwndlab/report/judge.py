@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from cwndlab.errors import StudyError
-from cwndlab.spec.outputs import Listing, Table
-from cwndlab.spec.values import as_list, label
+from cwndlab.base.errors import StudyError
 from cwndlab.stats.results import Results, was_not_run
 from cwndlab.stats.tables import JudgedTable, judge_table
 from cwndlab.stats.verdict import Incompatible, Judgement
+from cwndlab.study.outputs import Listing, Table
+from cwndlab.study.values import as_list, label
 
 from .contents import Outputs
 

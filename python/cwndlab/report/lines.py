@@ -8,13 +8,13 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import NamedTuple
 
-from cwndlab.errors import StudyError
-from cwndlab.spec.outputs import Figure
-from cwndlab.spec.values import as_list
+from cwndlab.base.errors import StudyError
+from cwndlab.base.writing import with_unit
 from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import AxisValue, Results
-from cwndlab.writing import with_unit
+from cwndlab.study.outputs import Figure
+from cwndlab.study.values import as_list
 
 from .canvas import (
     INK,

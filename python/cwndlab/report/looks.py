@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cwndlab.spec.outputs import Figure
+from cwndlab.study.outputs import Figure
 
 from .overlay import SIMULATOR, without_source
 from .palette import PALETTE, PLAIN, SHADES

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from cwndlab import metrics
-from cwndlab.spec.document import shipped_studies
-from cwndlab.spec.values import text
-from cwndlab.writing import with_unit
+from cwndlab.base.writing import with_unit
+from cwndlab.study.document import shipped_studies
+from cwndlab.study.values import text
 
 from .conditions import network_words, space_unit
 from .model import Definition, Fact
 
 if TYPE_CHECKING:
-    from cwndlab.spec.schema import Quantity
     from cwndlab.stats.results import CellInfo, Results, Value
+    from cwndlab.study.schema import Quantity
 
 #: The copy of a kernel's stack of your own in a result folder.
 STACK_FILE = "stack.toml"

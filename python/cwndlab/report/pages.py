@@ -10,12 +10,12 @@ from stat import S_ISREG
 from typing import NamedTuple
 from urllib.parse import quote
 
-from cwndlab.errors import OutputError, StudyError
-from cwndlab.plain_files import read_inside
-from cwndlab.spec.outputs import Figure
+from cwndlab.base.errors import OutputError, StudyError
+from cwndlab.base.plain_files import read_inside
+from cwndlab.base.writing import save
 from cwndlab.stats.difference import DatasetComparison
 from cwndlab.stats.results import Results
-from cwndlab.writing import save
+from cwndlab.study.outputs import Figure
 
 from . import render
 from .draft import causes_of_failures, count_verdicts, read_summary

@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from cwndlab.errors import OutputError
-from cwndlab.writing import output_errors, write_atomic
+from cwndlab.base.errors import OutputError
+from cwndlab.base.writing import output_errors, write_atomic
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 #: Seconds after which printing is given up.

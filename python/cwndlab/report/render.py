@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
-from cwndlab.writing import user_cache
+from cwndlab.base.writing import user_cache
 
 from .model import ReportView
 from .palette import DARK, PALETTE

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cwndlab.spec.kernels import AXIS
+from cwndlab.base.writing import csv_text, with_unit
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.listing import JudgedListing
 from cwndlab.stats.sample import relate
 from cwndlab.stats.tables import JudgedTable, number_of_cell
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
-from cwndlab.writing import csv_text, with_unit
+from cwndlab.study.kernels import AXIS
 
 from .budget_figure import BudgetKey, MeanTimes, changes
 from .digits import number
@@ -25,8 +25,8 @@ from .model import TwinGroup, TwinRow, TwinView
 
 if TYPE_CHECKING:
     from cwndlab.records.traces import Difference, Event
-    from cwndlab.spec.schema import Quantity
     from cwndlab.stats.results import Results
+    from cwndlab.study.schema import Quantity
 
     from .judge import Judged
 

@@ -1,12 +1,16 @@
-"""Pages in a notebook as widgets, where anywidget is installed (`pip install 'cwndlab[notebook]'`)."""
+"""Pages in a notebook: in a frame, or as widgets where anywidget is installed."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import lru_cache
+from html import escape
 from importlib import import_module, resources
+from pathlib import Path
 from typing import Protocol
 
-from cwndlab.errors import ExtraError
+from cwndlab.base.errors import ExtraError, check_arguments
+from cwndlab.base.writing import output_errors, write_atomic
 
 
 class PageWidget(Protocol):
@@ -40,3 +44,31 @@ def _widget_class() -> type:
     script = resources.files("cwndlab.report").joinpath("live", "widget.js").read_text(encoding="utf-8")
     traits = {name: traitlets.Unicode().tag(sync=True) for name in ("title", "html", "height", "address")}
     return type("PageWidget", (anywidget.AnyWidget,), {"__module__": __name__, "_esm": script, **traits})
+
+
+@dataclass(frozen=True)
+class ExplorePage:
+    """The page of a study's controls; a notebook shows it in a frame."""
+
+    title: str
+    html: str = field(repr=False)
+
+    @check_arguments
+    def save(self, path: str | Path) -> Path:
+        """Writes the page as one file, which works offline; OutputError if it cannot be written."""
+        file = Path(path)
+        with output_errors(file):
+            write_atomic(file, self.html.encode())
+        return file
+
+    def widget(self) -> PageWidget:
+        """The page as a widget, whose `address` holds the settings; ExtraError without anywidget."""
+        return page_widget(self.title, self.html)
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, whose scripts, styles and strict policy stay inside."""
+        style = "width: 100%; height: 60rem; border: 0"
+        return (
+            f'<iframe title="{escape(self.title)}" style="{style}" sandbox="allow-scripts allow-downloads" '
+            f'srcdoc="{escape(self.html)}"></iframe>'
+        )

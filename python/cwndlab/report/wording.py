@@ -34,10 +34,10 @@ from .model import (
 from .palette import place_of
 
 if TYPE_CHECKING:
-    from cwndlab.spec.outputs import Table
     from cwndlab.stats.claims import JudgedClaim
     from cwndlab.stats.listing import JudgedListing, PublishedLine
     from cwndlab.stats.sensitivity import Verdicts
+    from cwndlab.study.outputs import Table
 
     from .discrepancies import Discrepancy
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from cwndlab.errors import StudyError
+from cwndlab.base.errors import StudyError
+from cwndlab.base.writing import number_of, save_inside
 from cwndlab.records.failures import SHOWN
-from cwndlab.spec.outputs import Figure, Margin, Table
 from cwndlab.stats.tables import JudgedTable, derived_unit, margin_of
 from cwndlab.stats.verdict import rule_text
-from cwndlab.writing import number_of, save_inside
+from cwndlab.study.outputs import Figure, Margin, Table
 
 from . import render
 from .contents import Outputs, count_claims, finding_text

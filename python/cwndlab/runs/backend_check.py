@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cwndlab.errors import StudyError, problem_at
-from cwndlab.laws import built_in
+from cwndlab.base.errors import StudyError, problem_at
+from cwndlab.base.laws import built_in
 from cwndlab.plan.scenario import origin
+
+from .kernel_side import kernel_laws, kernels
 
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Cell, Plan
@@ -70,10 +72,10 @@ def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
 
 def _not_in_kernel(kernel: str | None) -> Reason:
     """A congestion control that the kernel of the cell does not offer, as far as that is known."""
-    from cwndlab.backends.linux_virtual import images
+    found = kernels()
 
     def reason(cell: Cell, law: str) -> tuple[str, str] | None:
-        image = images.find(kernel or cell.kernel)
+        image = found.find(kernel or cell.kernel)
         known = image.congestion_controls
         if not known or law in known:
             return None
@@ -85,11 +87,9 @@ def _not_in_kernel(kernel: str | None) -> Reason:
 
 def _how_to_get(law: str) -> str:
     """How to get at a congestion control of a kernel's."""
-    from cwndlab.backends.linux_virtual import images
-
-    kernels = images.kernels_by_law().get(law)
+    having = [*kernel_laws().get(law, ())]
     own = f"a law of your own in Python: --cc {law}.py:CLASS"
-    if not kernels:
+    if not having:
         return f"{own}; in C: `cwndlab linux build --law {law}.c`"
-    others = f" (also in {', '.join(kernels[1:])})" if kernels[1:] else ""
-    return f"{own}; in C: --backend linux-virtual --kernel {kernels[0]} has it{others}"
+    others = f" (also in {', '.join(having[1:])})" if having[1:] else ""
+    return f"{own}; in C: --backend linux-virtual --kernel {having[0]} has it{others}"

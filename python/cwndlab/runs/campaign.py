@@ -12,21 +12,22 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab import _core
-from cwndlab.arrow_tables import decode_about, decode_tables
-from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, is_repeatable
-from cwndlab.core import Value
-from cwndlab.errors import NotFoundError, OutputError
+from cwndlab.base.arrow_tables import decode_about, decode_tables
+from cwndlab.base.core import Value
+from cwndlab.base.errors import NotFoundError, OutputError
 from cwndlab.metrics import is_list
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import Compiled, kernel_run, red_unit
 from cwndlab.records.failures import failed_connections, failures_text, is_failure
 from cwndlab.records.run_view import Columns
-from cwndlab.spec.choices import COMBINATIONS, describe_choices
-from cwndlab.spec.values import text
+from cwndlab.runs.executors.protocol import ANSWER_S, Executor, Job, Outcome, is_repeatable
+from cwndlab.runs.store.folder_store import FolderStore, Kept
 from cwndlab.stats.results import Results, Variation, results_of
 from cwndlab.stats.stopping import StoppingRule, replicates_by_cell
-from cwndlab.store.folder_store import FolderStore, Kept
+from cwndlab.study.choices import COMBINATIONS, describe_choices
+from cwndlab.study.values import text
 
+from .kernel_side import find_kernels
 from .progress import Progress
 from .work import MeasuredRuns, cell_key, replicate_key, with_needed_probes
 
@@ -381,17 +382,13 @@ class Campaign:
 
     def _remark(self, cell: str) -> str:
         """Which recovery a kernel has in place of the study's, for a reader of the cell's numbers."""
-        if not self.backend:
+        if not self.backend or (found := find_kernels()) is None:
             return ""
-        from cwndlab.backends.linux import stack  # only runs on a kernel need it
-
         scenario = self.scenario(cell)
         used = {
             end for traffic in scenario["traffic"] for end in (traffic["tcp_client"], traffic["tcp_server"])
         }
-        return stack.other_recovery(
-            stack.stack_of_key(self.backend), [scenario["tcp"][end] for end in sorted(used)]
-        )
+        return found.other_recovery(self.backend, [scenario["tcp"][end] for end in sorted(used)])
 
     @property
     def damaged(self) -> list[str]:

@@ -7,7 +7,7 @@ import time
 from typing import Unpack
 
 from cwndlab._core import BudgetError, default_budget
-from cwndlab.errors import RunError
+from cwndlab.base.errors import RunError
 from cwndlab.plan.plan import Plan
 from cwndlab.plan.scenario import most_bits
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from cwndlab.backends.protocol import Progress as Progress
+from cwndlab.runs.executors.protocol import Progress as Progress
 
 
 class Shown(Progress):

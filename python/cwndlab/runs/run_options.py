@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
-from cwndlab.errors import ArgumentError, OptionError, check_constructor, nearest
+from cwndlab.base.errors import ArgumentError, OptionError, check_constructor, nearest
 
 BACKENDS = ("simulator", "linux", "linux-virtual")
 _VIRTUAL = (("linux-virtual",), "{} applies only to kernels in virtual time", "--backend linux-virtual too")

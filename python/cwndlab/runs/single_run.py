@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from cwndlab.arrow_tables import read_table
-from cwndlab.core import KeptRecords, Records
-from cwndlab.errors import StudyError, nearest
+from cwndlab.base.arrow_tables import read_table
+from cwndlab.base.core import KeptRecords, Records
+from cwndlab.base.errors import StudyError, nearest
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import sender
 from cwndlab.records.run_view import RunView
@@ -22,8 +22,9 @@ from .work import MeasuredRuns, run_here
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cwndlab.backends.linux.real_kernel import Kernel
-    from cwndlab.laws import LawCode
+    from cwndlab.base.laws import LawCode
+
+    from .kernel_side import KernelExecutor
 
 
 #: The record tables of a run, by name.
@@ -72,7 +73,7 @@ class OneCell:
     cell: Cell
     seed: int
     #: Who runs it; None: the simulator.
-    kernel: Kernel | None = None
+    kernel: KernelExecutor | None = None
 
     @property
     def backend(self) -> str:
@@ -112,7 +113,9 @@ def view_again(source: Repeatable, cell: str, replicate: int, probes: Mapping[st
 TOOL_FORMATS = ("pcapng", "ns")
 
 
-def trace(cell: Cell, kind: str, *, seed: int, replicate: int = 0, kernel: Kernel | None = None) -> bytes:
+def trace(
+    cell: Cell, kind: str, *, seed: int, replicate: int = 0, kernel: KernelExecutor | None = None
+) -> bytes:
     """The trace of one replicate of a cell, simulated or on a kernel."""
     scenario = cell.compiled.scenario
     if scenario["probes"]["segments_at"] is None:

@@ -5,6 +5,7 @@ cluster.
 from __future__ import annotations
 
 import hashlib
+import json
 import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,25 +15,26 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from cwndlab import _core, metrics
 from cwndlab._core import BudgetError, CongestionControl, LawFailed, RunStopped, default_budget
-from cwndlab.arrow_tables import decode_tables, encode_tables
-from cwndlab.backends.protocol import Job, Outcome, Stopped, never_stop
-from cwndlab.core import KeptRecords, Records, Value
-from cwndlab.errors import ClusterError, OutputError, RunError
-from cwndlab.laws import LawCode, load
-from cwndlab.metrics._code import measure_id
-from cwndlab.metrics._declared import MetricCode, ensure_known, own_code
-from cwndlab.plan.probes import SENDER_PROBES, needed_probes
+from cwndlab.base.arrow_tables import decode_tables, encode_tables
+from cwndlab.base.core import KeptRecords, Records, Value
+from cwndlab.base.errors import ClusterError, OutputError, RunError
+from cwndlab.base.laws import LawCode, load
+from cwndlab.base.watch import limit_calls
+from cwndlab.metrics import MetricCode, code_digest, ensure_known, own_code
+from cwndlab.plan.probes import needed_probes
 from cwndlab.plan.scenario import Compiled
 from cwndlab.records import failures
+from cwndlab.records.critical_path import SENDER_PROBES
 from cwndlab.records.run_view import RunView
 from cwndlab.records.window import SNAPSHOTS
-from cwndlab.watch import limit_calls
+from cwndlab.runs.executors.protocol import Job, Outcome, Stopped, never_stop
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cwndlab.spec.schema import Quantity
-    from cwndlab.store import shared
+    from cwndlab.study.schema import Quantity
+
+    from .store import shared
 
 OVER_BUDGET = "simulate less (run.duration, rates, probes), or raise --max-events or --max-memory"
 #: Packet-hops (a second or more) from which the records of replicates after the first are kept. Keeping takes
@@ -119,7 +121,7 @@ class MeasuredRuns:
                     return
                 yield outcome
             return
-        from cwndlab.store import shared
+        from .store import shared
 
         objects = shared.open_store(self.store)
         with shared.store_errors(self.store):
@@ -248,6 +250,19 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {words}"
 
 
+#: The keys of a quantity that its values depend on; the times of its window are in the cell's scenario.
+_MEASURED = {"metric", "options", "within", "unit", "window"}
+
+
+def measure_id(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
+    """The key of a value within its run: metric, options, unit and code, but not the name."""
+    spec = quantity.model_dump(mode="json", include=_MEASURED, exclude_none=True)
+    spec["operation"] = quantity.operation
+    operands = [measure_id(quantities[name], quantities) for name in quantity.operands]
+    text = json.dumps([spec, operands, code_digest(quantity.metric)], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def measure_ids(quantities: Sequence[Quantity]) -> dict[str, str]:
     """What each quantity's value is stored under."""
     known = {quantity.name: quantity for quantity in quantities}
@@ -269,7 +284,8 @@ def _with_budget_probes(job: Job) -> str:
 
 def _budgets(job: Job, records: _core.Records) -> tuple[Mapping[str, pa.Table], _core.Records]:
     """The time budgets of a run with their probes, and its records as if it had run without those."""
-    from cwndlab.records.critical_path import PROBES, time_budgets
+    from cwndlab.base.core import time_budgets
+    from cwndlab.records.critical_path import PROBES
 
     view, end = RunView(records, job.parsed), int(job.parsed["duration_ns"])
     try:
@@ -282,7 +298,7 @@ def _budgets(job: Job, records: _core.Records) -> tuple[Mapping[str, pa.Table], 
 
 def _handed_in(outcomes: list[Outcome], asked: str, objects: shared.Objects, place: str) -> Iterator[Outcome]:
     """The outcomes, once they are in the store; if that fails, the outcomes first, then the error."""
-    from cwndlab.store import shared
+    from .store import shared
 
     try:
         with shared.store_errors(place):

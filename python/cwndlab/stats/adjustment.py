@@ -18,8 +18,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cwndlab.metrics._numbers import Floats, Range
-from cwndlab.stats.distributions import LEVEL, t_quantile
+from cwndlab.base.numbers import Floats, Range
+
+from .distributions import LEVEL, t_quantile
 
 FEWEST_ADJUSTED = 10
 """Replicates from which on a mean is adjusted: with fewer, the slopes may cost more than they save."""

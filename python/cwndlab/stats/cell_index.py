@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
-from cwndlab.spec.values import label
+from cwndlab.study.values import label
 
 
 class HasAxes(Protocol):

@@ -7,18 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cwndlab.errors import StudyError
-from cwndlab.spec.document import CLAIMS
-from cwndlab.spec.grammar import ExpressionError, parse
-from cwndlab.stats import field
-from cwndlab.stats.expression import Evaluator, every
-from cwndlab.stats.verdict import Verdict
+from cwndlab.base.errors import StudyError
+from cwndlab.study.document import CLAIMS
+from cwndlab.study.grammar import ExpressionError, parse
+
+from . import field
+from .expression import Evaluator, every
+from .verdict import Verdict
 
 if TYPE_CHECKING:
-    from cwndlab.spec.outputs import Claim
-    from cwndlab.stats.field import Field, Key
-    from cwndlab.stats.intervals import Interval
-    from cwndlab.stats.results import AxisValue, Results
+    from cwndlab.study.outputs import Claim
+
+    from .field import Field, Key
+    from .intervals import Interval
+    from .results import AxisValue, Results
 
 SHOWN = 4
 """Groups of cells that a claim's detail names; the cells of the others are counted."""

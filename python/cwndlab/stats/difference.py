@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cwndlab.stats.sample import relate
-from cwndlab.writing import number_of
+from cwndlab.base.writing import number_of
+
+from .sample import relate
 
 if TYPE_CHECKING:
-    from cwndlab.stats.intervals import Interval
-    from cwndlab.stats.results import Results
+    from .intervals import Interval
+    from .results import Results
 
 
 @dataclass(frozen=True)

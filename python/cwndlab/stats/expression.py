@@ -1,4 +1,4 @@
-"""Evaluates expressions (`cwndlab.spec.grammar`) over the quantities of a study's results.
+"""Evaluates expressions (`cwndlab.study.grammar`) over the quantities of a study's results.
 
     page_delay[iw=3, webs=16] < page_delay[iw=1, webs=16]
     all(drop_rate[iw=[2, 3, 4]] - drop_rate[iw=1] < 1)
@@ -18,12 +18,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cwndlab.errors import StudyError, nearest
-from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, Floats, Range, median, reduced_range
-from cwndlab.spec.grammar import OPERATORS, ExpressionError, not_allowed, parse
-from cwndlab.spec.values import as_list
-from cwndlab.stats.distributions import LEVEL
-from cwndlab.stats.field import (
+from cwndlab.base.errors import StudyError, nearest
+from cwndlab.base.numbers import ANY, NON_NEGATIVE, Floats, Range, median, reduced_range
+from cwndlab.study.grammar import OPERATORS, ExpressionError, not_allowed, parse
+from cwndlab.study.values import as_list
+
+from .distributions import LEVEL
+from .field import (
     INDEX,
     Field,
     Key,
@@ -38,8 +39,8 @@ from cwndlab.stats.field import (
     scatter_of,
     surely_less,
 )
-from cwndlab.stats.results import Results
-from cwndlab.stats.sample import Derived, Number, common_range, derive, relate
+from .results import Results
+from .sample import Derived, Number, common_range, derive, relate
 
 Operation: TypeAlias = Callable[[Floats, Floats], Floats]
 

@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cwndlab.stats.claims import JudgedClaim, truth_of_claim
-from cwndlab.stats.distributions import LEVEL
-from cwndlab.stats.expression import Evaluator
-from cwndlab.stats.verdict import Verdict
-from cwndlab.writing import number_of
+from cwndlab.base.writing import number_of
+
+from .claims import JudgedClaim, truth_of_claim
+from .distributions import LEVEL
+from .expression import Evaluator
+from .verdict import Verdict
 
 if TYPE_CHECKING:
-    from cwndlab.stats.results import Results
+    from .results import Results
 
 WRONG = (1.0 - LEVEL) / 2.0
 """How often at most a comparison is decided wrongly."""

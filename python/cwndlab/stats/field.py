@@ -13,12 +13,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cwndlab.metrics._numbers import ANY, Floats, Range
-from cwndlab.stats import intervals
-from cwndlab.stats.distributions import LEVEL
-from cwndlab.stats.intervals import FEWEST, Interval
-from cwndlab.stats.results import AxisValue
-from cwndlab.stats.sample import Derived, Number, derive, is_less
+from cwndlab.base.numbers import ANY, Floats, Range
+
+from . import intervals
+from .distributions import LEVEL
+from .intervals import FEWEST, Interval
+from .results import AxisValue
+from .sample import Derived, Number, derive, is_less
 
 Key: TypeAlias = tuple[AxisValue, ...]
 Pair: TypeAlias = Callable[[Number, Number], Number]

@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cwndlab.metrics._numbers import Floats, Range, derived_range
-from cwndlab.stats import intervals
-from cwndlab.stats.distributions import LEVEL, t_quantile
-from cwndlab.stats.intervals import ENOUGH_EQUAL, FEWEST, Interval
-from cwndlab.stats.jackknife import NO_SPREAD, leave_one_out, scaled_variances
-from cwndlab.stats.sample import Sample, relate, relate_runs
+from cwndlab.base.numbers import Floats, Range, derived_range
+
+from . import intervals
+from .distributions import LEVEL, t_quantile
+from .intervals import ENOUGH_EQUAL, FEWEST, Interval
+from .jackknife import NO_SPREAD, leave_one_out, scaled_variances
+from .sample import Sample, relate, relate_runs
 
 PLAIN = Range()
 """The scale without bounds."""

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cwndlab.metrics._numbers import ANY, Floats, Range
-from cwndlab.stats.distributions import LEVEL, order_ranks, poisson_ends, poisson_prediction, t_quantile
-from cwndlab.stats.jackknife import ends, leave_one_out
-from cwndlab.stats.skewness import stretch
-from cwndlab.writing import number_of
+from cwndlab.base.numbers import ANY, Floats, Range
+from cwndlab.base.writing import number_of
+
+from .distributions import LEVEL, order_ranks, poisson_ends, poisson_prediction, t_quantile
+from .jackknife import ends, leave_one_out
+from .skewness import stretch
 
 FEWEST = 3
 """Replicates below which a random quantity has no interval: t with one degree of freedom says nothing."""

@@ -17,8 +17,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cwndlab.metrics._numbers import ANY, Floats, Range, median
-from cwndlab.stats.distributions import LEVEL, order_ranks, t_quantile
+from cwndlab.base.numbers import ANY, Floats, Range, median
+
+from .distributions import LEVEL, order_ranks, t_quantile
 
 Blocks: TypeAlias = Sequence[tuple[int, int]]
 """Of which replicates leave-one-out values are: how many values follow, and from how many measured runs."""

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from cwndlab.errors import StudyError
-from cwndlab.stats.intervals import EXACT, NOT_MEASURABLE, Interval
-from cwndlab.stats.results import AxisValue, CellInfo, Columns, Estimate, Results
-from cwndlab.stats.tables import JudgedCell, Published, read_published
-from cwndlab.stats.verdict import Judgement, Verdict, decimals, half_unit, relative_difference
+from cwndlab.base.errors import StudyError
+
+from .intervals import EXACT, NOT_MEASURABLE, Interval
+from .results import AxisValue, CellInfo, Columns, Estimate, Results
+from .tables import JudgedCell, Published, read_published
+from .verdict import Judgement, Verdict, decimals, half_unit, relative_difference
 
 if TYPE_CHECKING:
-    from cwndlab.spec.outputs import Listing, Mark
+    from cwndlab.study.outputs import Listing, Mark
 
 COLUMNS = ("time_s", "event", "acked_packet", "sent_packets")
 

@@ -22,15 +22,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cwndlab.metrics._numbers import Floats
-from cwndlab.stats.distributions import LEVEL, binomial_cdf
-from cwndlab.stats.further import Asked, predict
-from cwndlab.stats.sample import Sample
-from cwndlab.stats.tables import JudgedCell, JudgedTable, asked_of, reference, samples_of
-from cwndlab.stats.verdict import Incompatible
+from cwndlab.base.numbers import Floats
+
+from .distributions import LEVEL, binomial_cdf
+from .further import Asked, predict
+from .sample import Sample
+from .tables import JudgedCell, JudgedTable, asked_of, reference, samples_of
+from .verdict import Incompatible
 
 if TYPE_CHECKING:
-    from cwndlab.stats.results import CellInfo, Results
+    from .results import CellInfo, Results
 
 DRAWS = 400
 """How often our runs take the place of the paper's."""

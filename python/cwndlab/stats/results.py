@@ -14,18 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab import metrics
-from cwndlab.errors import NotFoundError, StudyError, nearest
-from cwndlab.metrics._numbers import ANY, Floats, Range
-from cwndlab.spec import schema
-from cwndlab.spec.values import as_list, label, same_value, text
-from cwndlab.stats.cell_index import CellIndex
-from cwndlab.stats.intervals import Interval
-from cwndlab.stats.sample import Sample, Streams
-from cwndlab.writing import with_unit
+from cwndlab.base.errors import NotFoundError, StudyError, nearest
+from cwndlab.base.numbers import ANY, Floats, Range
+from cwndlab.base.writing import with_unit
+from cwndlab.study import schema
+from cwndlab.study.values import as_list, label, same_value, text
+
+from .cell_index import CellIndex
+from .intervals import Interval
+from .sample import Sample, Streams
 
 if TYPE_CHECKING:
-    from cwndlab.spec.outputs import Margin
-    from cwndlab.spec.schema import Outline
+    from cwndlab.study.outputs import Margin
+    from cwndlab.study.schema import Outline
 
 AxisValue: TypeAlias = bool | int | float | str
 Columns: TypeAlias = Mapping[str, NDArray[Any]]

@@ -26,12 +26,13 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, Floats, Range, derived_range
-from cwndlab.stats import intervals
-from cwndlab.stats.adjustment import ADJUSTED, adjust
-from cwndlab.stats.distributions import LEVEL
-from cwndlab.stats.intervals import FEWEST, NOT_MEASURABLE, Interval
-from cwndlab.stats.jackknife import NO_SPREAD, Blocks, centre, ends, leave_one_out, quantile_of_t, variances
+from cwndlab.base.numbers import ANY, NON_NEGATIVE, Floats, Range, derived_range
+
+from . import intervals
+from .adjustment import ADJUSTED, adjust
+from .distributions import LEVEL
+from .intervals import FEWEST, NOT_MEASURABLE, Interval
+from .jackknife import NO_SPREAD, Blocks, centre, ends, leave_one_out, quantile_of_t, variances
 
 CLOSE = 1e-9
 """Two numbers nearer than this (relatively, or absolutely around 0) count as equal."""

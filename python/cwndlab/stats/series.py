@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.errors import StudyError, nearest
-from cwndlab.metrics._numbers import Floats, median
-from cwndlab.spec.values import as_list, same_value
-from cwndlab.stats import intervals
-from cwndlab.stats.field import INDEX
-from cwndlab.stats.results import AxisValue, CellInfo, Results, is_name
-from cwndlab.stats.sample import Number, relate
-from cwndlab.stats.tables import derived_unit, measure, reference
+from cwndlab.base.errors import StudyError, nearest
+from cwndlab.base.numbers import Floats, median
+from cwndlab.study.values import as_list, same_value
+
+from . import intervals
+from .field import INDEX
+from .results import AxisValue, CellInfo, Results, is_name
+from .sample import Number, relate
+from .tables import derived_unit, measure, reference
 
 if TYPE_CHECKING:
-    from cwndlab.spec.outputs import Figure
-    from cwndlab.stats.intervals import Interval
+    from cwndlab.study.outputs import Figure
+
+    from .intervals import Interval
 
 CONTOUR_POINTS = 73
 """A contour is drawn by this many points, one every five degrees."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cwndlab.metrics._numbers import Floats
+from cwndlab.base.numbers import Floats
 
 FILE = Path(__file__).parent / "skewness.csv"
 HEAD = ("runs", "scatter", "below", "above")

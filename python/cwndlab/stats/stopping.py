@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from cwndlab.spec.outputs import Listing, Table
-from cwndlab.stats.results import NotRunError, Results
-from cwndlab.stats.sample import Number, relate
-from cwndlab.stats.tables import reference
+from cwndlab.study.outputs import Listing, Table
+
+from .results import NotRunError, Results
+from .sample import Number, relate
+from .tables import reference
 
 FIRST_LOOK = 10
 """Replicates before the first look: fewer make the sample variance too wild."""

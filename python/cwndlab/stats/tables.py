@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cwndlab.errors import StudyError, nearest
-from cwndlab.spec.files import read_csv
-from cwndlab.spec.values import as_list, is_among, label
-from cwndlab.stats import intervals
-from cwndlab.stats.distributions import LEVEL
-from cwndlab.stats.further import Asked, predict
-from cwndlab.stats.intervals import Interval
-from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results
-from cwndlab.stats.sample import Number, Sample, relate
-from cwndlab.stats.verdict import Comparison, Judgement, Verdict, decimals, half_unit, judge
+from cwndlab.base.errors import StudyError, nearest
+from cwndlab.study.files import read_csv
+from cwndlab.study.values import as_list, is_among, label
+
+from . import intervals
+from .distributions import LEVEL
+from .further import Asked, predict
+from .intervals import Interval
+from .results import AxisValue, CellInfo, Estimate, Results
+from .sample import Number, Sample, relate
+from .verdict import Comparison, Judgement, Verdict, decimals, half_unit, judge
 
 if TYPE_CHECKING:
-    from cwndlab.spec.grammar import Compare
-    from cwndlab.spec.outputs import Column, Margin, Mark, Table
+    from cwndlab.study.grammar import Compare
+    from cwndlab.study.outputs import Column, Margin, Mark, Table
 
 Row: TypeAlias = Mapping[str, str]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from cwndlab.stats.intervals import ENOUGH_EQUAL, FEWEST, Interval
+from .intervals import ENOUGH_EQUAL, FEWEST, Interval
 
 
 class Verdict(StrEnum):

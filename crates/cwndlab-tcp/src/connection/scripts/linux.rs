@@ -1,4 +1,4 @@
-//! Tests each rule of Linux's receiver; `tests/backends/golden` covers long transfers.
+//! Tests each rule of Linux's receiver; `linux/tests/golden` covers long transfers.
 
 use super::*;
 
@@ -174,7 +174,7 @@ fn the_ack_of_a_fin_waits_for_this_ends_fin() {
 }
 
 /// `tcp_init_buffer_space`, `tcp_grow_window`, `tcp_measure_rcv_mss`: the windows are those that Linux 6.12 advertised
-/// in `tests/backends/golden`.
+/// in `linux/tests/golden`.
 #[test]
 fn the_window_opens_with_the_segments_that_arrive() {
     let cfg = Profile::Linux6.config();

@@ -1,0 +1,149 @@
+"""`cwndlab linux`: kernels that run in virtual time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cwndlab.cli.output import echo, printable
+
+linux = typer.Typer(
+    no_args_is_help=True, help="Build kernels that run in virtual time, list and remove them."
+)
+
+
+@linux.command("build")
+def linux_build(
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SERIES|PATH",
+            help="6.1, 6.12 or 7.3 from Debian, or a source as .tar.xz or folder; default: 6.12",
+        ),
+    ] = None,
+    patch: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="a patch to apply (-p1); repeatable")
+    ] = None,
+    law: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE.c", help="a congestion control to add, `tcp_congestion_ops` in C; repeatable"
+        ),
+    ] = None,
+    config: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=…", help="a setting of the kernel, such as TCP_MD5SIG=y")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="compilers at once; default: all processors")
+    ] = None,
+    again: Annotated[bool, typer.Option(help="build although it is there")] = False,
+) -> None:
+    """Build a User-Mode Linux for `--backend linux-virtual`, into the user's cache."""
+    from cwndlab.runs.executors.threads import available
+    from cwndlab_linux.virtual import recipe, source
+    from cwndlab_linux.virtual.build import build
+
+    path = Path(kernel) if kernel and kernel not in recipe.SERIES and Path(kernel).exists() else None
+    if path is None:
+        series = recipe.series_named(kernel or recipe.DEFAULT)
+    else:
+        series = recipe.series_of(source.version_in(path), str(path))
+    laws = tuple(recipe.Law.from_file(file) for file in law or ())
+    wanted = recipe.Recipe(series, tuple(patch or ()), laws, tuple(config or ()))
+    with _progress() as say:
+        image = build(wanted, path, jobs or available(), say, again=again)
+    echo(f"{image.path}: Linux {image.release}")
+    if not wanted.is_stock:
+        echo(f"run a study on it with --backend linux-virtual --kernel {image.name}")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Prints lines of progress: on a terminal one that changes."""
+    alive = sys.stderr.isatty()
+
+    def say(line: str) -> None:
+        if alive:
+            typer.echo(f"\r\x1b[K{printable(line)}", nl=False, err=True)
+        else:
+            echo(line, err=True)
+
+    try:
+        yield say
+    finally:
+        if alive:
+            echo(err=True)
+
+
+@linux.command("test")
+def linux_test(
+    kernel: Annotated[
+        str | None,
+        typer.Argument(metavar="KERNEL", help="a series, or as `linux list` shows it; default: 6.12"),
+    ] = None,
+    packetdrill: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="packetdrill's program; default: in PATH")
+    ] = None,
+    only: Annotated[str, typer.Option(metavar="TEXT", help="scripts with this in their names")] = "",
+    repeat: Annotated[int, typer.Option(min=1, help="starts of the kernel; all must give the same")] = 2,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="print what each failing script printed")
+    ] = False,
+) -> None:
+    """Run Linux's own packetdrill scripts in a kernel, at their own tolerance and at 1 ms.
+
+    Exits with 1 if a script does not hold at its own tolerance, or if two repetitions differ.
+    """
+    from cwndlab_linux.virtual import images, selftests
+
+    image = images.find(kernel)
+    program = selftests.find_packetdrill(packetdrill)
+    scripts = selftests.scripts_of(image, only)
+    tolerances = {selftests.TOLERANCE_US: "at their own tolerance", 1000: "at 1 ms"}
+    digests = []
+    for number in range(repeat):
+        echo(f"repetition {number + 1} of {repeat}: {len(scripts)} scripts", err=True)
+        results = selftests.run(image, program, scripts, list(tolerances))
+        digests.append(selftests.digest_of(results))
+    for tolerance_us, words in tolerances.items():
+        own = [one for one in results if one.tolerance_us == tolerance_us]
+        echo(f"{image.name}: {sum(one.holds for one in own)} of {len(own)} scripts hold {words}")
+    failed = [one for one in results if not one.holds and one.tolerance_us == selftests.TOLERANCE_US]
+    for one in failed:
+        echo(f"    {one.script}: {one.output if verbose else one.reason}")
+    same = len(set(digests)) == 1
+    words = "equal in all repetitions" if same else f"DIFFERENT: {', '.join(digests[1:])}"
+    echo(f"digest of all output: {digests[0]}, {words}")
+    if failed or not same:
+        raise typer.Exit(1)
+
+
+@linux.command("list")
+def linux_list() -> None:
+    """List the kernels that were built, the newest first."""
+    from cwndlab_linux.virtual import images
+
+    folders = images.built_kernels()
+    if not folders:
+        echo("no kernel has been built yet; `cwndlab linux build` builds one", err=True)
+    for folder in folders:
+        about = images.kernel_facts(folder)
+        parts = [*about.get("patches", ()), *about.get("laws", ()), *about.get("config", ())]
+        size_mb = images.size(folder) / 1e6
+        echo(f"{folder.name}  {size_mb:.0f} MB  {'with ' + ', '.join(parts) if parts else 'stock'}")
+        echo(f"    congestion controls: {' '.join(images.congestion_controls(about)) or 'not known'}")
+    if images.sources_folder().is_dir():
+        echo(f"compiled source, to which laws are added: {images.size(images.sources_folder()) / 1e6:.0f} MB")
+
+
+@linux.command("remove")
+def linux_remove(name: Annotated[str, typer.Argument(help="as `linux list` shows it")]) -> None:
+    """Remove a kernel, and its compiled source if no other one needs it."""
+    from cwndlab_linux.virtual import images
+
+    echo(f"removed {name}: {images.remove(name) / 1e6:.0f} MB")

@@ -1,0 +1,270 @@
+"""Scenarios one after another, those that differ made simpler, and what is kept of them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cwndlab import _core
+from cwndlab.base.errors import OutputError, RunError
+from cwndlab.base.plain_files import read_inside
+from cwndlab.base.writing import csv_text, save
+from cwndlab_linux.virtual.backend import VirtualKernel
+from cwndlab_linux.virtual.images import Image
+
+from .packets_at_server import COMPLETION_SHARE, SHOWN, PacketComparison, compare
+from .random_scenario import Scenario, draw
+from .sides import KernelRun, against_simulator, on_kernel, one_on_kernel, stack_of, stack_text
+
+#: Runs that making one scenario simpler may take.
+TRIES = 40
+
+
+@dataclass(frozen=True)
+class Row:
+    """The outcome of a scenario: what the page's table has of it."""
+
+    index: int
+    scenario: str
+    #: The class of the first difference; "same"; "failed".
+    kind: str
+    #: When it is, in seconds.
+    at_s: float | None
+    agree: int
+    packets: int
+    in_order: bool
+    completion: float
+    #: Why it failed.
+    reason: str = ""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both send and receive the same at the same times to the end."""
+        return self.kind == "same"
+
+
+@dataclass(frozen=True)
+class Differ:
+    """Compares the simulator, or a second kernel, with a kernel."""
+
+    seed: int
+    #: The kernel, and the other kernel in place of the simulator.
+    kernels: tuple[Image, ...]
+    out: Path
+    simple_receiver: bool = False
+    threads: int | None = None
+    #: Gets a line for each scenario.
+    say: Callable[[str], None] = lambda line: None
+
+    def run(self, scenarios: int, minimize: int) -> list[Row]:
+        """The rows of so many scenarios; at most `minimize` of each class are made simpler.
+
+        What is in the folder already is not run again. OutputError if it has scenarios of other sides.
+        """
+        self._claim_folder()
+        rows = {index: row for index in range(scenarios) if (row := self._kept_row(index)) is not None}
+        missing = {f"{index:04d}": self._drawn(index) for index in range(scenarios) if index not in rows}
+        first: dict[str, KernelRun | str] = {}
+
+        def deliver(name: str, run: KernelRun | str) -> None:
+            index = int(name)
+            rows[index] = self._row(index, missing[name], first.pop(name, None), run)
+            self.say(f"{index}: {rows[index].kind}: {rows[index].scenario}")
+
+        if len(self.kernels) == 2 and missing:
+            on_kernel(self._kernel(1), missing, first.__setitem__)
+        if missing:
+            on_kernel(self._kernel(0), missing, deliver)
+        found = [rows[index] for index in sorted(rows)]
+        self._minimize(found, minimize)
+        save(self.out / "differ.csv", _csv(found))
+        save(self.out / "differ.md", page(found, self.sides))
+        return found
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What is compared, in words."""
+        theirs, *others = (f"Linux {image.release}" for image in self.kernels)
+        return (others[0] if others else "the simulator"), theirs
+
+    def _drawn(self, index: int) -> Scenario:
+        return draw(self.seed, index, simple_receiver=self.simple_receiver)
+
+    def _kernel(self, which: int) -> VirtualKernel:
+        stack = stack_of(simple_receiver=self.simple_receiver)
+        return VirtualKernel(stack, at_once=self.threads, image=self.kernels[which])
+
+    def _claim_folder(self) -> None:
+        sides = [image.digest for image in self.kernels]
+        mine = {
+            "seed": self.seed,
+            "simple_receiver": self.simple_receiver,
+            "kernels": sides,
+            "engine": _core.engine_digest(),
+        }
+        path = self.out / "differ.json"
+        kept = _kept(self.out, path.name)
+        if kept is not None and kept != mine:
+            raise OutputError(
+                f"{self.out}: has scenarios of another seed, kernel or engine; name another folder"
+            )
+        save(path, json.dumps(mine, indent=1))
+        save(self.out / "stack.toml", stack_text(simple_receiver=self.simple_receiver))
+
+    def _folder(self, index: int) -> Path:
+        return self.out / f"{index:04d}"
+
+    def _kept_row(self, index: int) -> Row | None:
+        kept = _kept(self.out, f"{self._folder(index).name}/row.json")
+        if kept is None:
+            return None
+        try:
+            return Row(**kept)
+        except TypeError:
+            raise OutputError(f"{self._folder(index)}: has a row of another version; remove it") from None
+
+    def _row(
+        self, index: int, scenario: Scenario, ours: KernelRun | str | None, theirs: KernelRun | str
+    ) -> Row:
+        folder = self._folder(index)
+        save(folder / "study.toml", scenario.to_toml())
+        failed = next((run for run in (theirs, ours) if isinstance(run, str)), None)
+        if failed is not None:
+            row = Row(
+                index, str(scenario), "failed", None, 0, 0, in_order=False, completion=0.0, reason=failed
+            )
+        else:
+            assert isinstance(theirs, KernelRun) and not isinstance(ours, str)
+            found, aligned = self._compare(scenario, ours, theirs)
+            row = _row_of(index, scenario, found, len(theirs.packets))
+            if not found.is_same:
+                self._save(folder, "", found, aligned)
+        save(folder / "row.json", json.dumps(asdict(row), indent=1))
+        return row
+
+    def _compare(
+        self, scenario: Scenario, ours: KernelRun | None, theirs: KernelRun
+    ) -> tuple[PacketComparison, str | None]:
+        """The comparison, and the study that the simulator ran."""
+        if ours is not None:
+            return compare(ours.packets, theirs.packets), None
+        found, alignment = against_simulator(scenario, theirs)
+        return found, scenario.to_toml(alignment)
+
+    def _save(self, folder: Path, prefix: str, found: PacketComparison, aligned: str | None) -> None:
+        save(folder / f"{prefix}packets.txt", listing(found, self.sides))
+        if aligned is not None:
+            save(folder / f"{prefix}aligned.toml", aligned)
+
+    def _minimize(self, rows: Sequence[Row], most: int) -> None:
+        """Makes the shortest scenarios of each class simpler."""
+        count: Counter[str] = Counter()
+        for row in sorted(rows, key=lambda row: row.packets):
+            if row.is_same or row.kind == "failed" or count[row.kind] == most:
+                continue
+            count[row.kind] += 1
+            if not (self._folder(row.index) / "minimal.toml").exists():
+                self._minimize_one(row)
+
+    def _minimize_one(self, row: Row) -> None:
+        kernels = [self._kernel(which) for which in range(len(self.kernels))]
+
+        def tried(scenario: Scenario) -> tuple[PacketComparison, str | None] | None:
+            try:
+                runs = [one_on_kernel(k, scenario) for k in kernels]
+            except RunError:
+                return None
+            return self._compare(scenario, runs[1] if len(runs) == 2 else None, runs[0])
+
+        simplest = self._drawn(row.index)
+        shown = None
+        tries = 0
+        candidates = simplest.simplify()
+        while tries < TRIES and (candidate := next(candidates, None)) is not None:
+            tries += 1
+            found = tried(candidate)
+            if found is not None and found[0].kind == row.kind:
+                simplest, shown = candidate, found
+                candidates = simplest.simplify()
+        folder = self._folder(row.index)
+        if shown is not None:
+            self._save(folder, "minimal-", *shown)
+        save(folder / "minimal.toml", simplest.to_toml())
+        self.say(f"{row.index}: {row.kind}, simplest of {tries}: {simplest}")
+
+
+def _row_of(index: int, scenario: Scenario, found: PacketComparison, packets: int) -> Row:
+    parts = [one.time_ns for one in (found.ours, found.theirs) if one is not None]
+    at = min(parts) / 1e9 if parts else None
+    return Row(index, str(scenario), found.kind, at, found.agree, packets, found.in_order, found.completion)
+
+
+def listing(found: PacketComparison, sides: tuple[str, str]) -> str:
+    """The packets around the first difference, as in a packetdrill script."""
+    lines = [f"# the same on both sides: {found.agree} packets, the last of them:"]
+    lines += [str(packet) for packet in found.before[-SHOWN:]]
+    for side, packets in zip(sides, found.after, strict=True):
+        lines += [f"# {side}:", *(str(packet) for packet in packets)]
+    return "\n".join(lines) + "\n"
+
+
+def counts(rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
+    """How far the scenarios that ran are the same, in words and how many of them."""
+    ran = [row for row in rows if row.kind != "failed"]
+    return (
+        ("the same packets, within 0.1 ms, to the end", sum(row.is_same for row in ran)),
+        ("the same segments in the same order", sum(row.in_order for row in ran)),
+        ("completion times within 1 %", sum(row.completion <= COMPLETION_SHARE for row in ran)),
+    )
+
+
+def page(rows: Sequence[Row], sides: tuple[str, str]) -> str:
+    """A page with the counts, the classes of differences and each scenario that differs."""
+    ours, theirs = sides
+    ran = [row for row in rows if row.kind != "failed"]
+    lines = [f"# {ours[0].upper()}{ours[1:]} and {theirs}", ""]
+    lines += ["| scenarios | |", "|---|---|"]
+    lines += [f"| {count} of {len(ran)} | {what} |" for what, count in counts(rows)]
+    if failed := len(rows) - len(ran):
+        lines.append(f"| {failed} | failed |")
+    kinds = Counter(row.kind for row in ran if not row.is_same).most_common()
+    if kinds:
+        lines += ["", "| first difference | scenarios |", "|---|---|"]
+        lines += [f"| {_side_words(kind, ours)} | {count} |" for kind, count in kinds]
+        lines += ["", "| | scenario | first difference | at | packets before |", "|---|---|---|---|---|"]
+        lines += [
+            f"| {row.index} | {row.scenario} | {_side_words(row.kind, ours)} | {row.at_s:.3f} s "
+            f"| {row.agree} of {row.packets} |"
+            for row in ran
+            if not row.is_same
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _side_words(kind: str, ours: str) -> str:
+    return (
+        kind
+        if ours == "the simulator"
+        else kind.replace("simulator", ours).replace("the kernel", "the other")
+    )
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    columns = list(Row.__dataclass_fields__)
+    return csv_text(columns, ([getattr(row, name) for name in columns] for row in rows))
+
+
+def _kept(folder: Path, name: str) -> dict[str, Any] | None:
+    """What an earlier run left in a file of the folder; None if it left none."""
+    try:
+        content = json.loads(read_inside(folder, name))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not JSON"
+        raise OutputError(f"{folder / name}: cannot be read: {reason}; remove it") from None
+    return content if isinstance(content, dict) else {}

@@ -1,0 +1,264 @@
+"""A scenario of one or two flows through a bottleneck: drawn, written as a study, and made simpler."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cwndlab.study.toml import dumps
+
+CONTROLS = ("cubic", "reno", "bbr1", "dctcp")
+QUEUES = ("drop-tail", "codel", "fq-codel", "pie")
+LOSSES = (0.0, 0.001, 0.01)
+#: The last transfer that is drawn begins before this.
+STARTS_MS = 3000
+#: What a flow sends at most: so many seconds at the bottleneck's rate, and so many bytes.
+MOST_S, MOST_BYTES, FEWEST_BYTES = 3.0, 5_000_000, 20_000
+DURATION_S = 30.0
+PACKET_BYTES = 1500
+JITTER = "0.1ms"
+#: The kernel's set-up, its ticks in a second, and the buffer of a simple receiver.
+STACK, HZ, RECEIVE_BYTES = "linux-laws", 1000, 6_291_456
+#: The kernel's `tcp_wmem[2]`.
+SEND_BYTES = 4_194_304
+#: The hash of a fair queue is of ports on one side and of names on the other: with as many queues as there
+#: may be, two flows hardly ever share one.
+FAIR_QUEUES = 65_536
+#: The slack of withheld ACKs. Stock is 0.1 ms, in which another host's timer may send them, as the hosts are
+#: one guest; without any an ACK would be due as the next segment arrives, at 12 Mb/s.
+SLACK_NS = 1000
+#: A BDP's fraction may be less than a packet.
+LEAST_PACKETS = 2
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A connection on which the server sends this much."""
+
+    start_ms: int
+    bytes: int
+    cc: str
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What a kernel's run leaves to chance, for the simulator to do the same."""
+
+    #: When each transfer's SYN was sent: the guest's applications sleep for whole ticks.
+    starts_ns: tuple[int, ...]
+    #: How far the clock that counts the kernel's ticks is ahead of the run's.
+    tick_phase_ns: int
+    #: By transfer, a number from which its random numbers follow.
+    draws: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One draw."""
+
+    rate_mbps: float
+    rtt_ms: float
+    buffer_bdp: float
+    queue: str
+    ecn: bool
+    loss: float
+    #: By flow: one transfer of a bulk flow, several of a web-like one.
+    flows: tuple[tuple[Transfer, ...], ...]
+    #: Of the random losses.
+    seed: int
+    #: Every segment is acknowledged, receive buffers are large, Nagle's algorithm is off: the senders alone.
+    simple_receiver: bool = False
+
+    @property
+    def transfers(self) -> list[Transfer]:
+        """Of all flows, in the order of opening."""
+        return sorted((t for flow in self.flows for t in flow), key=lambda transfer: transfer.start_ms)
+
+    @property
+    def buffer_packets(self) -> int:
+        """The limit of the bottleneck's queue."""
+        bdp = self.rate_mbps * 1e6 * self.rtt_ms / 1e3 / (8 * PACKET_BYTES)
+        return max(LEAST_PACKETS, round(self.buffer_bdp * bdp))
+
+    def __str__(self) -> str:
+        flows = " + ".join(
+            f"{flow[0].cc} {len(flow)} × {round(sum(t.bytes for t in flow) / len(flow) / 1e3)} kB"
+            for flow in self.flows
+        )
+        queue = self.queue + (" ECN" if self.ecn else "")
+        loss = f", loss {100 * self.loss:g} %" if self.loss else ""
+        return f"{self.rate_mbps:g} Mb/s, {self.rtt_ms:g} ms, {self.buffer_bdp:g} BDP {queue}{loss}: {flows}"
+
+    def study(self, alignment: Alignment | None = None) -> dict[str, Any]:
+        """The tables of its study file; for the simulator with the alignment to a kernel's run."""
+        knobs: dict[str, Any] = {
+            "send_tuning": {"linux": {"most_bytes": SEND_BYTES}},
+            "withheld_ack_slack": f"{SLACK_NS}ns",
+        }
+        if self.simple_receiver:
+            tuning = {"linux": {"initial_bytes": RECEIVE_BYTES, "most_bytes": RECEIVE_BYTES}}
+            knobs |= {"ack_policy": "every", "nagle": False, "receive_tuning": tuning}
+        starts = [f"{one.start_ms}ms" for one in self.transfers]
+        names = [f"transfer-{k}" for k in range(len(starts))]
+        if alignment is not None:
+            knobs["rto"] = {"timer_hz": HZ, "tick_phase": f"{alignment.tick_phase_ns}ns"}
+            starts = [f"{at}ns" for at in alignment.starts_ns]
+            names = [
+                name + (f"-{draw}" if draw else "") for name, draw in zip(names, alignment.draws, strict=True)
+            ]
+        return {
+            "title": str(self),
+            "topology": {"nodes": ["server", "router", "client"], "links": self._links()},
+            "traffic": [
+                {
+                    "name": name,
+                    "client": "client",
+                    "server": "server",
+                    "start": start,
+                    "tcp": one.cc,
+                    "app": {"kind": "bulk", "from": "server", "bytes": one.bytes},
+                }
+                for name, start, one in zip(names, starts, self.transfers, strict=True)
+            ],
+            "tcp": {
+                "profile": "linux-6",
+                **knobs,
+                "groups": {cc: _group(cc, ecn=self.ecn) for cc in {one.cc: None for one in self.transfers}},
+            },
+            "run": {"duration": f"{DURATION_S:g}s", "seed": self.seed, "stack": STACK},
+            "probes": {"segments_at": "server"},
+        }
+
+    def _links(self) -> list[dict[str, Any]]:
+        queue: dict[str, Any] = {"kind": self.queue, "limit": f"{self.buffer_packets}pkt"}
+        if self.ecn and self.queue != "drop-tail":
+            queue["ecn"] = True
+        if self.queue == "fq-codel":
+            queue["flows"] = FAIR_QUEUES
+        drops = [{"kind": "bernoulli", "p": self.loss}] if self.loss else []
+        # ACK clocking makes packets arrive at the nanosecond in which another leaves, and a kernel is never
+        # exact to the nanosecond: without jitter such ties would decide which packets are lost.
+        jitter = {"kind": "jitter", "max": JITTER, "keep_order": True}
+        plain = {"kind": "drop-tail", "limit": "10000pkt"}
+        return [
+            {
+                "name": "access",
+                "between": ["server", "router"],
+                "rate": "1Gbps",
+                "delay": "0ms",
+                "queue": plain,
+                "forward": {"impairments": [jitter]},
+            },
+            {
+                "name": "bottleneck",
+                "between": ["router", "client"],
+                "rate": f"{self.rate_mbps:g}Mbps",
+                "delay": f"{self.rtt_ms / 2:g}ms",
+                "forward": {"queue": queue, "impairments": drops},
+                "reverse": {"queue": plain},
+            },
+        ]
+
+    def to_toml(self, alignment: Alignment | None = None) -> str:
+        """The study file."""
+        return dumps(self.study(alignment))
+
+    def simplify(self) -> Iterator[Scenario]:
+        """What is simpler by one step, the largest steps first."""
+        if len(self.flows) > 1:
+            for flow in self.flows:
+                yield replace(self, flows=(flow,))
+        for k, flow in enumerate(self.flows):
+            if len(flow) > 1:
+                for kept in (flow[: len(flow) // 2], flow[len(flow) // 2 :], flow[:-1], flow[1:]):
+                    yield self._with_flow(k, kept)
+        if self.loss:
+            yield replace(self, loss=0.0)
+        if self.ecn and all(one.cc != "dctcp" for one in self.transfers):
+            yield replace(self, ecn=False)
+        if self.queue != "drop-tail":
+            yield replace(self, queue="drop-tail")
+        first = self.transfers[0].start_ms
+        if first:
+            yield replace(
+                self,
+                flows=tuple(
+                    tuple(replace(one, start_ms=one.start_ms - first) for one in flow) for flow in self.flows
+                ),
+            )
+        for k, flow in enumerate(self.flows):
+            for j, one in enumerate(flow):
+                for size in (one.bytes // 4, one.bytes // 2, 3 * one.bytes // 4):
+                    if size >= FEWEST_BYTES:
+                        size = int(_rounded(size, 2))
+                        yield self._with_flow(k, (*flow[:j], replace(one, bytes=size), *flow[j + 1 :]))
+        rounder = (
+            replace(self, rate_mbps=_rounded(self.rate_mbps, 1)),
+            replace(self, rtt_ms=_rounded(self.rtt_ms, 1)),
+            replace(self, buffer_bdp=_rounded(self.buffer_bdp, 1)),
+        )
+        yield from (one for one in rounder if one != self)
+
+    def _with_flow(self, k: int, flow: tuple[Transfer, ...]) -> Scenario:
+        return replace(self, flows=(*self.flows[:k], flow, *self.flows[k + 1 :]))
+
+
+def _group(cc: str, *, ecn: bool) -> dict[str, Any]:
+    knobs: dict[str, Any] = {"cc": cc}
+    if ecn and cc != "dctcp":  # which brings its own
+        knobs["ecn"] = "rfc3168"
+    if cc == "dctcp":
+        knobs["handshake"] = {"ecn_capable": True}  # Linux sets ECT on the socket (INET_ECN_xmit)
+    if cc == "bbr1":
+        knobs["max_train_segments"] = 1  # the guest's device does not split segments
+    return knobs
+
+
+def draw(seed: int, index: int, *, simple_receiver: bool = False) -> Scenario:
+    """The scenario with this number of a seed's sequence; it does not depend on the ones before."""
+    rng = np.random.default_rng([seed, index])
+
+    def between(low: float, high: float) -> float:
+        return _rounded(math.exp(rng.uniform(math.log(low), math.log(high))), 2)
+
+    rate = between(1, 200)
+    count = int(rng.integers(1, 3))
+    flows = tuple(_flow(rng, rate, str(rng.choice(CONTROLS)), first=k == 0) for k in range(count))
+    return Scenario(
+        rate_mbps=rate,
+        rtt_ms=between(5, 200),
+        buffer_bdp=between(0.1, 4),
+        queue=str(rng.choice(QUEUES)),
+        # A kernel asks for ECN by route: for all connections between two hosts, or for none.
+        ecn=bool(rng.integers(2)) or any(one.cc == "dctcp" for flow in flows for one in flow),
+        loss=float(rng.choice(LOSSES)),
+        flows=flows,
+        seed=int(rng.integers(1, 1 << 31)),
+        simple_receiver=simple_receiver,
+    )
+
+
+def _flow(rng: np.random.Generator, rate_mbps: float, cc: str, *, first: bool) -> tuple[Transfer, ...]:
+    """One transfer, or several short ones at random times; the first flow begins at 0."""
+    most = max(2.0 * FEWEST_BYTES, min(rate_mbps * 1e6 / 8 * MOST_S, MOST_BYTES))
+    begins = 0 if first else int(rng.integers(0, STARTS_MS))
+    if rng.integers(2):
+        size = math.exp(rng.uniform(math.log(FEWEST_BYTES), math.log(most)))
+        return (Transfer(begins, int(_rounded(size, 2)), cc),)
+    count = int(rng.integers(3, 9))
+    starts = sorted(int(rng.integers(begins, STARTS_MS + 1)) for _ in range(count))
+    starts[0] = begins
+    # Median 30 kB and a tail, as of web objects.
+    sizes = np.clip(np.exp(rng.normal(math.log(30_000), 1.2, count)), 1000, most)
+    return tuple(
+        Transfer(at, int(_rounded(float(size), 2)), cc) for at, size in zip(starts, sizes, strict=True)
+    )
+
+
+def _rounded(value: float, digits: int) -> float:
+    """To so many significant digits."""
+    return round(value, digits - 1 - math.floor(math.log10(value)))

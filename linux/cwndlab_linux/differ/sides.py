@@ -1,0 +1,153 @@
+"""A scenario's run on a kernel, and the simulator's with the same starts, clock and draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from cwndlab import _core
+from cwndlab.api import Study
+from cwndlab.base.arrow_tables import decode_tables, read_table
+from cwndlab.base.errors import RunError
+from cwndlab.runs.executors.protocol import Job, Outcome
+from cwndlab.runs.work import MeasuredRuns
+from cwndlab.study.toml import dumps
+from cwndlab_linux.real_kernel import Kernel
+from cwndlab_linux.stack import Stack
+from cwndlab_linux.stack_file import load
+
+from .packets_at_server import PacketComparison, ServerPacket, compare, packets_of
+from .random_scenario import RECEIVE_BYTES, SLACK_NS, STACK, Alignment, Scenario
+
+#: Linux starts jiffies five minutes before they wrap (include/linux/jiffies.h, INITIAL_JIFFIES).
+UPTIME_AT_ZERO_NS = -300 * 10**9
+#: The coarsest level of the timer wheel that a run's timers reach repeats after this (kernel/time/timer.c).
+WHEEL_NS = (1 << 18) * 10**6
+#: Names tried for a connection, which draw BBR's phases: one of seven whenever it begins to cycle, often
+#: twice. Of the 49 pairs, 64 names miss a quarter, 256 one in two hundred.
+DRAWS = 256
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """What a kernel sent and received at the server."""
+
+    packets: tuple[ServerPacket, ...]
+    #: When each transfer's SYN was sent, in the order of the traffic.
+    starts_ns: tuple[int, ...]
+    #: The guest's monotonic clock at the run's time 0.
+    zero_ns: int
+
+    @property
+    def tick_phase_ns(self) -> int:
+        """How far the clock that counts ticks is ahead of the run's."""
+        return (self.zero_ns + UPTIME_AT_ZERO_NS) % WHEEL_NS
+
+
+def compile_scenario(scenario: Scenario, alignment: Alignment | None = None) -> str:
+    """The scenario as the engine takes it."""
+    text = scenario.to_toml(alignment)
+    (cell,) = Study.from_toml(text).plan().cells
+    return cell.scenario
+
+
+def stack_of(*, simple_receiver: bool = False) -> Stack:
+    """The kernel's set-up."""
+    stack = load(STACK)
+    sysctls = {**stack.sysctls, **_sysctls(simple_receiver=simple_receiver)}
+    return replace(stack, name=f"{STACK}, as differ sets it", sysctls=sysctls, segments="single")
+
+
+def stack_text(*, simple_receiver: bool) -> str:
+    """The same as a file for ``--stack``."""
+    return dumps(
+        {"based_on": STACK, "segments": "single", "sysctls": _sysctls(simple_receiver=simple_receiver)}
+    )
+
+
+def _sysctls(*, simple_receiver: bool) -> dict[str, str]:
+    rmem = {"tcp_rmem": f"4096 {RECEIVE_BYTES} {RECEIVE_BYTES}"} if simple_receiver else {}
+    return {"tcp_comp_sack_slack_ns": str(SLACK_NS), **rmem}
+
+
+def on_kernel(
+    kernel: Kernel,
+    scenarios: Mapping[str, Scenario],
+    deliver: Callable[[str, KernelRun | str], None],
+) -> None:
+    """Runs scenarios by their names, several at a time; a run that failed is delivered as the reason."""
+    jobs = (
+        Job(
+            name,
+            name,
+            compile_scenario(one),
+            one.seed,
+            0,
+            keep_records=True,
+        )
+        for name, one in scenarios.items()
+    )
+
+    def done(outcome: Outcome) -> None:
+        name = outcome.job.key
+        if outcome.error is not None or outcome.records is None:
+            deliver(name, outcome.error or "no records")
+            return
+        tables = decode_tables(outcome.records, name)
+        started = {row["traffic"]: row["start_ns"] for row in tables["connections"].to_pylist()}
+        transfers = range(len(scenarios[name].transfers))
+        if len(started) < len(transfers):
+            deliver(name, "a transfer did not open its connection")
+            return
+        packets = packets_of(tables["segments"], tables["connections"])
+        starts = tuple(started[k] for k in transfers)
+        deliver(name, KernelRun(packets, starts, kernel.stamps[name]["clock_zero_ns"]))
+
+    kernel.execute(jobs, MeasuredRuns(()), done)
+
+
+def one_on_kernel(kernel: Kernel, scenario: Scenario) -> KernelRun:
+    """One run; RunError if it failed."""
+    found: list[KernelRun | str] = []
+    on_kernel(kernel, {"run": scenario}, lambda _, run: found.append(run))
+    (run,) = found
+    if isinstance(run, str):
+        raise RunError(f"{scenario}: {run}")
+    return run
+
+
+def against_simulator(scenario: Scenario, theirs: KernelRun) -> tuple[PacketComparison, Alignment]:
+    """The simulator against the kernel, with the kernel's starts and clock.
+
+    Of BBR's random phases the simulator draws the kernel's: the names of transfers, from which their random
+    numbers follow, are changed until it agrees longest. Losses and queues draw from other streams.
+    """
+    draws = [0] * len(scenario.transfers)
+
+    def ours() -> tuple[PacketComparison, Alignment]:
+        alignment = Alignment(theirs.starts_ns, theirs.tick_phase_ns, tuple(draws))
+        text = compile_scenario(scenario, alignment)
+        return compare(simulate(text, scenario.seed), theirs.packets), alignment
+
+    def agrees_longer(best: PacketComparison) -> tuple[PacketComparison, Alignment] | None:
+        """A run in which another name of one transfer helps: first of the one that differs first."""
+        first = min((one for one in (best.ours, best.theirs) if one), key=lambda one: one.time_ns)
+        random = [k for k, one in enumerate(scenario.transfers) if one.cc == "bbr1"]
+        for k in sorted(random, key=lambda k: (k != first.transfer, k)):
+            kept = draws[k]
+            for draws[k] in range(DRAWS):
+                if (found := ours())[0].agree > best.agree:
+                    return found
+            draws[k] = kept
+        return None
+
+    best = ours()
+    while not best[0].is_same and (better := agrees_longer(best[0])):
+        best = better
+    return best
+
+
+def simulate(text: str, seed: int) -> tuple[ServerPacket, ...]:
+    """What the simulator's server sends and receives."""
+    records = _core.run(text, seed, 0)
+    return packets_of(*(read_table(records.table(name)) for name in ("segments", "connections")))

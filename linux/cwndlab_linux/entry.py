@@ -1,0 +1,57 @@
+"""What the laboratory knows of this distribution (`cwndlab.runs.kernel_side.Kernels`), by its entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cwndlab.base.core import Check
+from cwndlab.plan.plan import Plan
+from cwndlab.runs.run_options import RunOptions
+
+from . import stack
+from .real_kernel import AT_ONCE, Kernel, find_router
+from .stack_file import load as load_stack
+from .virtual.images import find, kernels_by_law
+
+if TYPE_CHECKING:
+    from cwndlab.runs.kernel_side import Kernels
+
+__all__ = ["AT_ONCE", "examine", "executor", "find", "kernels_by_law", "load_stack", "other_recovery"]
+
+
+def executor(options: RunOptions, plan: Plan) -> Kernel:
+    """Who runs the cells of a plan on a kernel; StudyError or RunError if nobody can."""
+    find_router()
+    study = plan.study
+    name = options.stack or study.base.run.stack or stack.default_for(study.base.tcp.profile)
+    chosen = load_stack(name), options.threads, study.base.limits
+    if options.backend != "linux-virtual":
+        return Kernel(*chosen)
+    from .virtual.backend import VirtualKernel
+
+    named = {cell.id: options.kernel or cell.kernel for cell in plan.cells}
+    found = {name: find(name) for name in dict.fromkeys(named.values())}
+    first = next(iter(found.values()))
+    others = {cell: found[name] for cell, name in named.items() if found[name] != first}
+    return VirtualKernel(*chosen, image=first, others=others, folder=study.folder, verify=options.verify)
+
+
+def other_recovery(backend: str, configs: Iterable[Mapping[str, Any]]) -> str:
+    """Which recoveries replace those of the study under this key, in words; empty if none do."""
+    return stack.other_recovery(stack.stack_of_key(backend), configs)
+
+
+def examine() -> Iterator[Check]:
+    """What kernel runs need on this machine."""
+    from . import kernel_doctor
+    from .virtual import doctor
+
+    yield from kernel_doctor.examine()
+    yield doctor.examine()
+
+
+if TYPE_CHECKING:
+    from . import entry
+
+    _: Kernels = entry

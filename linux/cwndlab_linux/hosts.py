@@ -1,0 +1,279 @@
+"""The end hosts of a scenario on the kernel: namespaces with their devices, addresses, routes and sockets."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import struct
+import subprocess
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cwndlab._core import Application
+from cwndlab.base.engine_kinds import is_program, is_unresponsive
+from cwndlab.base.errors import nearest
+
+from . import stack as stacks
+from .applications import Bed, Driver, SocketEnd
+from .netns import Namespace, SetupError, can_open_tun, iproute, make_tun
+
+DEVICE = "cw0"
+CONTROL = "tcp_congestion_control"
+#: <asm-generic/socket.h>; bytes a second.
+SO_MAX_PACING_RATE = 47
+#: Server port of the first traffic entry; the others follow. As in the simulator's traces: iperf's.
+FIRST_PORT = 5001
+#: Client port of the first entry of datagrams; the first that IANA assigns to nobody.
+FIRST_CLIENT_PORT = 49152
+
+
+def address(node: int, index: int) -> str:
+    """Address of a node; one for each pair of TCP settings that it talks with."""
+    return f"10.{93 + node // 250}.{node % 250}.{index + 1}"
+
+
+def _add_qdisc(words: str) -> None:
+    """Gives the device in this namespace a queueing discipline."""
+    tc = shutil.which("tc", path="/usr/sbin:/sbin:/usr/bin:/bin")  # a guest's init has no PATH
+    if tc is None:
+        raise SetupError(f"qdisc {words}: tc is not installed; `apt-get install iproute2`")
+    command = [tc, "qdisc", "add", "dev", DEVICE, "root", *words.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SetupError(f"qdisc {words}: {' '.join(done.stderr.split())}")
+
+
+class Hosts:
+    """The scenario's end hosts: namespaces, devices, addresses, routes."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self.scenario: Mapping[str, Any] = job["scenario"]
+        self.stack: Mapping[str, Any] = job["stack"]
+        for name in self.stack.get("hosts", {}):
+            if name not in self.scenario["nodes"]:
+                known = nearest(name, self.scenario["nodes"])
+                raise SetupError(f'the stack has settings of a host "{name}", which the study lacks; {known}')
+        self.addresses: dict[tuple[int, int, int], str] = {}
+        self.of_node: dict[int, list[str]] = {}
+        self.configs: dict[int, dict[int, Any]] = {}
+        #: Of the programs of a traffic entry at a node: what they send is known by them.
+        self.program_addresses: dict[tuple[int, int], str] = {}
+        for index, entry in enumerate(self.scenario["traffic"]):
+            pair = (entry["tcp_client"], entry["tcp_server"])
+            for node, tcp in ((entry["client"], pair[0]), (entry["server"], pair[1])):
+                mine = self.of_node.setdefault(node, [])
+                self.configs.setdefault(node, {})[tcp] = self.scenario["tcp"][tcp]
+                if is_program(entry["app"]):
+                    self.program_addresses[index, node] = address(node, len(mine))
+                    mine.append(self.program_addresses[index, node])
+                elif (node, *pair) not in self.addresses:
+                    self.addresses[(node, *pair)] = address(node, len(mine))
+                    mine.append(self.addresses[(node, *pair)])
+        self.more_laws: str = job["more_laws"]
+        self.namespaces: dict[int, Namespace] = {}
+        self.missing: list[str] = []
+        self.packet = not can_open_tun() or job.get("device") == "packet"
+        self.middle: Namespace | None = None
+
+    def make(self) -> None:
+        """Namespaces with devices that are up, addresses, sysctls and routes."""
+        if self.packet:
+            self.middle = Namespace.new()
+        for node in self.of_node:
+            self.namespaces[node] = space = Namespace.new()
+            configs = list(self.configs[node].values())
+            stack = self.stack_at(node)
+            wanted = stacks.sysctls(stack, configs)
+            wanted.pop(CONTROL, None)  # set for each socket
+            self.missing = space.set_sysctls(wanted)
+            self._check(space, stack, configs)
+            space.set_sysctls({"ipv6.conf.all.disable_ipv6": "1", "ipv6.conf.default.disable_ipv6": "1"})
+            mtu = max(stacks.mtu(tcp) for tcp in configs)
+            if not self.packet:
+                make_tun(DEVICE)
+            with iproute() as ip:
+                if self.packet:
+                    assert self.middle is not None
+                    peer = {"ifname": f"far{node}", "net_ns_fd": self.middle.fd}
+                    ip.link("add", ifname=DEVICE, kind="veth", peer=peer)
+                device = ip.link_lookup(ifname=DEVICE)[0]
+                if self.packet:
+                    flags = ip.get_links(device)[0]["flags"] | 0x80  # IFF_NOARP
+                    ip.link("set", index=device, flags=flags, change=0x80)
+                # The kernel cuts trains for a TUN device, but not for a pair of veth.
+                single = {"gso_max_segs": 1} if self.packet or stack["segments"] == "single" else {}
+                ip.link("set", index=device, mtu=mtu, state="up", **single)
+                ip.link("set", index=ip.link_lookup(ifname="lo")[0], state="up")
+                if qdisc := stack.get("qdisc"):
+                    _add_qdisc(str(qdisc))
+                for mine in self.of_node[node]:
+                    ip.addr("add", index=device, address=mine, prefixlen=32)
+                for peer_address, route in self._routes(node).items():
+                    ip.route("add", dst=f"{peer_address}/32", oif=device, scope="link", **route)
+            if self.packet:
+                assert self.middle is not None
+                self.middle.enter()
+                with iproute() as ip:
+                    far = ip.link_lookup(ifname=f"far{node}")[0]
+                    ip.link("set", index=far, mtu=mtu, state="up")
+
+    def stack_at(self, node: int) -> Mapping[str, Any]:
+        """The kernel's set-up at a node."""
+        return stacks.settings_at(self.stack, self.scenario["nodes"][node])
+
+    def _check(self, space: Namespace, stack: Mapping[str, Any], configs: list[Any]) -> None:
+        """SetupError if the kernel lacks something that a stack names (except sysctls of a profile)."""
+        for key in self.stack.get("own", ()):
+            if key in self.missing:
+                there = [name.partition(".")[2] for name in space.sysctls() if ".tcp_" in name]
+                raise SetupError(f"this kernel has no sysctl net.ipv4.{key}; {nearest(key, there)}")
+        for control in {stacks.congestion_control(stack, tcp) for tcp in configs} - {None}:
+            with socket.socket() as sock:
+                try:
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, str(control).encode())
+                except OSError:
+                    there = (space.sysctl("tcp_available_congestion_control") or "").split()
+                    kind = SetupError if control == stack["sysctls"].get(CONTROL) else ValueError
+                    raise kind(
+                        f'this kernel has no congestion control "{control}", only {", ".join(there)}; '
+                        f"{self.more_laws.format(control)}"
+                    ) from None
+
+    def program_address(self, index: int, end: str) -> str:
+        """The address of a program's client or server."""
+        return self.program_addresses[index, self.scenario["traffic"][index][end]]
+
+    def _routes(self, node: int) -> dict[str, dict[str, Any]]:
+        """For every peer's address the route's attributes: they carry the settings of the connection."""
+        routes: dict[str, dict[str, Any]] = {}
+        for index, entry in enumerate(self.scenario["traffic"]):
+            a, b = entry["tcp_client"], entry["tcp_server"]
+            ends = (entry["client"], entry["server"])
+            if node not in ends:
+                continue
+            own, other = (a, b) if node == ends[0] else (b, a)
+            peer = ends[1] if node == ends[0] else ends[0]
+            tcp, theirs = self.scenario["tcp"][own], self.scenario["tcp"][other]
+            mtu = min(stacks.mtu(tcp), stacks.mtu(theirs))
+            metrics: dict[str, Any] = {
+                "mtu": mtu,
+                "advmss": mtu - 40,
+                "initcwnd": stacks.initial_window(tcp),
+                "quickack": int(stacks.quick_ack(self.stack, tcp)),
+            }
+            window = stacks.window_bytes(theirs, tcp)
+            if window is not None:
+                metrics["window"] = window
+            if stacks.asks_for_ecn(tcp):
+                metrics["features"] = 1  # RTAX_FEATURE_ECN of <linux/rtnetlink.h>
+            if not is_program(entry["app"]):
+                routes[self.addresses[(peer, a, b)]] = {"metrics": metrics}
+                continue
+            # A program makes its sockets itself: the route says their address and their congestion control.
+            if control := stacks.congestion_control(self.stack_at(node), tcp):
+                metrics["cc_algo"] = control
+            routes[self.program_addresses[index, peer]] = {
+                "metrics": metrics,
+                "prefsrc": self.program_addresses[index, node],
+            }
+        return routes
+
+    def ports(self) -> list[dict[str, Any]]:
+        """The router's ports, in the order of the nodes' first appearance."""
+        return [
+            {"node": node, "addresses": mine, "ect1": self.ect1(node), **self._device(node)}
+            for node, mine in self.of_node.items()
+        ]
+
+    def ect1(self, node: int) -> list[str]:
+        """The node's addresses whose TCP sends ECT(1)."""
+        tcp, traffic = self.scenario["tcp"], self.scenario["traffic"]
+        found = [
+            at
+            for (mine, own, _), at in self.addresses.items()
+            if mine == node and stacks.sends_ect1(tcp[own])
+        ]
+        for (index, mine), at in self.program_addresses.items():
+            end = "client" if traffic[index]["client"] == node else "server"
+            if mine == node and stacks.sends_ect1(tcp[traffic[index][f"tcp_{end}"]]):
+                found.append(at)
+        return found
+
+    def _device(self, node: int) -> dict[str, Any]:
+        space = self.namespaces[node]
+        if not self.packet:
+            return {"netns": space.path, "device": {"kind": "tun", "name": DEVICE}}
+        assert self.middle is not None
+        space.enter()
+        with iproute() as ip:
+            mac = ip.get_links(ip.link_lookup(ifname=DEVICE)[0])[0].get_attr("IFLA_ADDRESS")
+        near = {"netns": space.path, "name": DEVICE}
+        device = {"kind": "packet", "name": f"far{node}", "peer_mac": mac, "near": near}
+        return {"netns": self.middle.path, "device": device}
+
+    def socket_at(self, node: int, own: int, other: int) -> Callable[[], socket.socket]:
+        """Makes TCP sockets of a node, for connections between these two TCP settings."""
+        tcp, theirs = self.scenario["tcp"][own], self.scenario["tcp"][other]
+        window = stacks.window_bytes(theirs, tcp)
+        space = self.namespaces[node]
+        control = stacks.congestion_control(self.stack_at(node), tcp)
+
+        def make() -> socket.socket:
+            space.enter()
+            sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            sock.setblocking(False)
+            if window is not None:
+                # The route's window holds at the start only. With its buffer fixed the window grows by one
+                # segment more than is asked for (seen on 6.18).
+                buffer = max(window - stacks.mtu(theirs) + 40, 2048)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+            if control:
+                # The sysctl may not name an algorithm that the host keeps to itself; a socket of root's may.
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+            if tcp["pacing"]:
+                # fq or not: a largest rate, however large, makes TCP pace by itself.
+                sock.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=Q", 1 << 40))
+            return sock
+
+        return make
+
+    def datagrams(self) -> list[dict[str, Any]]:
+        """The traffic entries whose packets the router sends itself: no kernel decides anything there."""
+        found = []
+        for index, entry in enumerate(self.scenario["traffic"]):
+            if is_unresponsive(entry["app"]):
+                pair = (entry["tcp_client"], entry["tcp_server"])
+                client = self.addresses[(entry["client"], *pair)]
+                server = self.addresses[(entry["server"], *pair)]
+                found.append(
+                    {
+                        "traffic": index,
+                        "client": f"{client}:{FIRST_CLIENT_PORT + index}",
+                        "server": f"{server}:{FIRST_PORT + index}",
+                    }
+                )
+        return found
+
+    def driver(self, index: int, bed: Bed, application: Application) -> Driver:
+        """The driver of a traffic entry's application, between its two hosts."""
+        entry = self.scenario["traffic"][index]
+        pair = (entry["tcp_client"], entry["tcp_server"])
+        client, server = entry["client"], entry["server"]
+        app = entry["app"]
+        # If the sender opens, its handshake's ACK takes a buffer of the path that its data then misses.
+        receiver_opens = app["kind"] == "bulk" and self.stack["opener"] == "receiver"
+        return Driver(
+            bed,
+            application,
+            client=SocketEnd(self.socket_at(client, *pair), self.addresses[(client, *pair)]),
+            server=SocketEnd(self.socket_at(server, *reversed(pair)), self.addresses[(server, *pair)]),
+            port=FIRST_PORT + index,
+            client_opens=not (receiver_opens and app.get("from", "client") == "client"),
+            answer_carries_ack=self.stack.get("answer_carries_ack", False),
+        )
+
+    def segment_bytes(self, index: int) -> int:
+        """Payload of a full segment between the hosts of a traffic entry."""
+        entry = self.scenario["traffic"][index]
+        ends = [self.scenario["tcp"][entry[key]] for key in ("tcp_client", "tcp_server")]
+        return min(stacks.mtu(tcp) for tcp in ends) - 40

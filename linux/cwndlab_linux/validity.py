@@ -1,0 +1,109 @@
+"""Whether a run on the kernel counts. Outside these limits it is invalid, and gives no number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cwndlab.study.schema import Limits
+
+
+def router_limits(limits: Limits) -> dict[str, Any]:
+    """Those that the router checks (docs/models/router.md), in its words."""
+    return {
+        "lateness_p99_ns": limits.p99_lateness,
+        "lateness_p999_ns": limits.p999_lateness,
+        "lateness_max_ns": limits.max_lateness,
+        "hidden_drops": limits.hidden_drops,
+        "cpu_share": limits.cpu_share,
+    }
+
+
+def judge(result: Mapping[str, Any], limits: Limits) -> list[str]:
+    """Why a run does not count, the limit's name first; nothing if it does."""
+    summary, app = result["summary"], result["application"]
+    reasons = list(summary["invalid_because"])
+    if not summary["valid"] and not reasons:
+        reasons.append("the router calls it invalid")
+    for name, limit in (("p99", limits.application_p99), ("max", limits.application_max)):
+        late = app[f"lateness_{name}_s"]
+        if late * 1e9 > limit:
+            reasons.append(
+                f"application-{name}: applications got the CPU {late * 1e3:.1f} ms late; the limit is "
+                f"{limit / 1e6:g} ms"
+            )
+    if result["machine"]["steal"] > limits.steal:
+        reasons.append(
+            f"steal: the hypervisor took {result['machine']['steal']:.0%} of the CPU; the limit is "
+            f"{limits.steal:.0%}"
+        )
+    for port in summary["ports"]:
+        if port["unroutable"]:
+            reasons.append(
+                f"{port['unroutable']} packets from {port['device']} had no way through the scenario"
+            )
+    reasons += [f"an application ended early: {failure}" for failure in result["failures"]]
+    return reasons
+
+
+_BUSY = (
+    "the machine was too busy: run fewer side by side (--threads), or when it has nothing else to do; "
+    "see SCHED_FIFO in `cwndlab doctor`; --backend linux-virtual is not affected; --limit {}=… accepts more"
+)
+#: What to do, by the first word of a reason.
+_ADVICE = {
+    "steal": "other guests of the hypervisor had the processors: take another time or machine, or --backend "
+    "linux-virtual; --limit steal=… accepts more",
+    "hidden-drops": "the kernel lost packets at a device, outside the study's queues: lower the rates or "
+    "windows; in real time, --backend linux-virtual may avoid it",
+    "cpu-share": "there are more packets than the router can carry: lower the rates, or take --backend "
+    "linux-virtual",
+}
+
+
+def advice(reasons: Sequence[str]) -> str:
+    """What to do about a run that does not count; nothing if only the study can tell."""
+    told = []
+    for reason in reasons:
+        name = reason.partition(":")[0]
+        busy = _BUSY.format(name) if "lateness" in name or name.startswith("application-") else ""
+        told.append(_ADVICE.get(name, busy))
+    return next(filter(None, told), "")
+
+
+def stamp(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept with every run: how exact it was, and on what it ran."""
+    summary = result["summary"]
+    lateness = {name: summary[f"lateness_{name}_ns"] for name in ("p50", "p99", "p999", "max")}
+    links = []
+    for spec, link in zip(scenario["links"], summary["links"], strict=True):
+        rate = link["bytes"] * 8e9 / link["busy_ns"] if link["busy_ns"] else None
+        links.append({"link": spec["name"], "asked_bps": spec["rate_bps"], "achieved_bps": rate})
+    return {
+        "kernel": summary["kernel"],
+        "version": result["version"],
+        "packets": summary["packets"],
+        "lateness_ns": lateness,
+        # Links run in scheduled time: the only error of a packet is its lateness at the exit.
+        "achieved": links,
+        "hidden_drops": sum(port["kernel_drops"] + port["write_errors"] for port in summary["ports"]),
+        "oversized": sum(port["oversized"] for port in summary["ports"]),
+        "router_cpu_share": summary["cpu_share"],
+        "real_time": {"router": summary["real_time"], "applications": result["application"]["real_time"]},
+        "applications_late_s": result["application"],
+        "machine": result["machine"],
+        "device": result["device"],
+        "offloads": result["offloads"],
+        "user_namespace": result["user_namespace"],
+        "clock_zero_ns": result["zero_ns"],
+        "sysctls_missing": result["sysctls_missing"],
+    } | _of_programs(result)
+
+
+def _of_programs(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a run with programs: what became of them, and which calls were charged."""
+    if not result.get("processes"):
+        return {}
+    said = ("stdout", "stderr")
+    programs = [{key: one[key] for key in one if key not in said} for one in result["processes"]]
+    return {"programs": programs, "charge": result["charge"]}

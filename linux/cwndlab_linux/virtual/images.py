@@ -1,0 +1,158 @@
+"""Kernels that were built: one folder each in the user's cache, named by version and recipe.
+
+Next to the program `linux` are `about.json`, the kernel's `config` and the log of its build. `trees/` keeps
+compiled sources to which laws are added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from cwndlab.base.errors import RunError, nearest
+from cwndlab.base.writing import user_cache
+
+from .recipe import DEFAULT, SERIES, Recipe
+
+#: Names another kernel, as CWNDLAB_ROUTER names another router.
+VARIABLE = "CWNDLAB_UML"
+
+
+@dataclass(frozen=True)
+class Image:
+    """A kernel that can be started."""
+
+    path: Path
+    #: As `uname -r` says in it.
+    release: str
+    #: Of the program's bytes: another kernel gives another result.
+    digest: str
+    #: Whether it can run processes by seccomp (6.16 and later) instead of ptrace, which is slower.
+    seccomp: bool = False
+    #: What `about.json` says; empty for a program that was not built here.
+    about: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def from_folder(cls, path: Path) -> Image:
+        """The kernel in a file; RunError if it is none, or lacks time travel."""
+        try:
+            return cls(path, *_read(path, path.stat().st_mtime_ns), kernel_facts(path.parent))
+        except OSError as error:
+            raise RunError(f"{path}: {error.strerror}; `cwndlab linux build` makes a kernel") from None
+
+    @property
+    def name(self) -> str:
+        """As `cwndlab linux list` shows it and `--kernel` takes it."""
+        return self.path.parent.name
+
+    @property
+    def congestion_controls(self) -> Sequence[str]:
+        """What it offers; empty if that is not known before it runs."""
+        return congestion_controls(self.about)
+
+
+@lru_cache(maxsize=16)
+def _read(path: Path, _changed: int) -> tuple[str, str, bool]:
+    """The release and the digest of a kernel, and whether it has seccomp; RunError if it is none."""
+    data = path.read_bytes()
+    found = re.search(rb"Linux version (\S+)", data)
+    if found is None or b"time-travel=inf-cpu" not in data:
+        raise RunError(f"{path} is no User-Mode Linux with time travel; `cwndlab linux build` makes one")
+    return found[1].decode(), hashlib.sha256(data).hexdigest()[:16], b"seccomp option" in data
+
+
+def kernel_facts(folder: Path) -> dict[str, Any]:
+    """What `about.json` says of the kernel in a folder; empty if there is none. Does not read the kernel."""
+    path = folder / "about.json"
+    facts: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+    return facts
+
+
+def congestion_controls(facts: Mapping[str, Any]) -> Sequence[str]:
+    """Those that a kernel offers, by its `about`; empty if that is not known before it runs."""
+    offered: Sequence[str] = facts.get("congestion_controls", ())
+    return offered
+
+
+def kernels_folder() -> Path:
+    """Where kernels are kept."""
+    return user_cache() / "uml"
+
+
+def sources_folder() -> Path:
+    """Where compiled sources are kept."""
+    return kernels_folder() / "trees"
+
+
+def built_kernels(recipe: Recipe | None = None) -> list[Path]:
+    """Folders of kernels, the newest first; of one recipe, or of all."""
+    pattern = "*" if recipe is None else f"*-{recipe.digest}"
+    found = [path.parent for path in kernels_folder().glob(f"{pattern}/linux")]
+    return sorted(found, key=lambda folder: folder.stat().st_mtime_ns, reverse=True)
+
+
+def kernels_by_law() -> dict[str, list[str]]:
+    """The congestion controls of the kernels that were built, each with the kernels that have it."""
+    kernels: dict[str, list[str]] = {}
+    for folder in built_kernels():
+        for law in congestion_controls(kernel_facts(folder)):
+            kernels.setdefault(law, []).append(folder.name)
+    return kernels
+
+
+def find(kernel: str | None = None) -> Image:
+    """The kernel to run.
+
+    Args:
+        kernel: a series ("7.3"), a name that `linux list` shows, or a file; default: the one in CWNDLAB_UML,
+            or the newest of the default series.
+
+    """
+    kernel = kernel or os.environ.get(VARIABLE) or DEFAULT
+    if kernel in SERIES:
+        folders = built_kernels(Recipe(SERIES[kernel]))
+        if not folders:
+            option = "" if kernel == DEFAULT else f" --kernel {kernel}"
+            raise RunError(
+                f"there is no kernel {kernel} for virtual time yet; `cwndlab linux build{option}` makes one, "
+                "in a few minutes"
+            )
+        return Image.from_folder(folders[0] / "linux")
+    if (kernels_folder() / kernel / "linux").is_file():
+        return Image.from_folder(kernels_folder() / kernel / "linux")
+    if Path(kernel).exists() or os.sep in kernel:
+        return Image.from_folder(Path(kernel))
+    known = [*SERIES, *(folder.name for folder in built_kernels())]
+    raise RunError(
+        f"--kernel: there is no kernel {kernel}; {nearest(kernel, known)}; see `cwndlab linux list`"
+    )
+
+
+def remove(name: str) -> int:
+    """Removes a kernel, and its compiled source if no other kernel needs it; the bytes that this freed."""
+    folder = kernels_folder() / name
+    if Path(name).name != name or not (folder / "linux").is_file():
+        raise RunError(
+            f"there is no kernel {name}; {nearest(name, [folder.name for folder in built_kernels()])}"
+        )
+    tree = kernel_facts(folder).get("tree")
+    gone = [folder]
+    if tree and all(kernel_facts(other).get("tree") != tree for other in built_kernels() if other != folder):
+        gone.append(sources_folder() / tree)
+    freed = sum(size(path) for path in gone)
+    for path in gone:
+        shutil.rmtree(path, ignore_errors=True)
+    return freed
+
+
+def size(folder: Path) -> int:
+    """Bytes of the files in a folder."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

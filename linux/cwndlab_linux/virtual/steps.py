@@ -1,0 +1,81 @@
+"""Steps of a build: commands whose output goes to a log, and its last lines into the error."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cwndlab.base.errors import RunError
+
+#: Same source, patches, settings and compiler: same bytes, independent of user and time.
+_REPRODUCIBLE = {
+    "KBUILD_BUILD_TIMESTAMP": "Tue Sep 1 00:00:00 UTC 1998",
+    "KBUILD_BUILD_USER": "cwndlab",
+    "KBUILD_BUILD_HOST": "cwndlab",
+    "KBUILD_BUILD_VERSION": "1",
+    "LC_ALL": "C",
+}
+#: xz unpacks on all processors.
+_FASTER = {"XZ_DEFAULTS": "--threads=0"}
+
+
+@dataclass(frozen=True)
+class BuildSteps:
+    """Runs the steps of one build."""
+
+    log: Path
+    #: Gets a line of progress.
+    say: Callable[[str], None]
+
+    def run(
+        self, command: Sequence[str], folder: Path, what: str, each: Callable[[str], None] | None = None
+    ) -> None:
+        """Runs a command in a folder; RunError with the end of its output if it fails."""
+        with self.log.open("a") as kept:
+            process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+            )
+            assert process.stdout is not None
+            tail: list[str] = []
+            errors: list[str] = []
+            try:
+                for line in process.stdout:
+                    kept.write(line)
+                    tail = [*tail[-4:], line.strip()]
+                    if ": error:" in line:
+                        errors.append(line.strip())
+                    if each is not None:
+                        each(line)
+            except BaseException:
+                process.terminate()
+                raise
+            finally:
+                process.stdout.close()
+                code = process.wait()
+        if code != 0:
+            said = errors[:3] or tail or [f"{command[0]} ended with {code}"]
+            raise RunError(f"{what} failed: {' | '.join(said)}; log: {self.log}")
+
+
+def environment() -> Mapping[str, str]:
+    """The environment without what a user may have set for other builds."""
+    kept = ("PATH", "HOME", "TMPDIR", "http_proxy", "https_proxy")
+    return {name: os.environ[name] for name in kept if name in os.environ} | _REPRODUCIBLE | _FASTER
+
+
+def output_of(command: Sequence[str]) -> str:
+    """The output of a command; empty if it is not there."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment()).stdout
+    except OSError:
+        return ""

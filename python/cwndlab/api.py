@@ -1,0 +1,336 @@
+"""`Study`: load one, change it, plan it, run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+from cwndlab.base.errors import ArgumentError, OutputError, StudyError, check_arguments
+from cwndlab.base.laws import LawCode, codes_of
+from cwndlab.base.writing import number_of, output_errors, write_atomic
+from cwndlab.metrics import unit_of
+from cwndlab.plan.load import build_checked, rebuild
+from cwndlab.plan.plan import Plan, make_plan
+from cwndlab.results import execution
+from cwndlab.results.result import RunResult
+from cwndlab.results.result_folder import files_of
+from cwndlab.results.result_tables import overview
+from cwndlab.runs.catalogue import CATALOGUE
+from cwndlab.stats.results import CellInfo, Results
+from cwndlab.study import toml
+from cwndlab.study.document import CLAIMS, Document, document_of_text, is_short, read_document
+from cwndlab.study.files import STUDY
+from cwndlab.study.modify import modify
+from cwndlab.study.schema import Scalar
+from cwndlab.study.sections import Keys, Sections, laws_of, to_plain
+from cwndlab.study.study_spec import StudySpec
+
+if TYPE_CHECKING:
+    from cwndlab._core import CongestionControl
+    from cwndlab.report.widget import ExplorePage
+    from cwndlab.results.stream import Stream
+    from cwndlab.runs.run_options import FurtherOptions, RunOptions
+
+
+class Study(StudySpec):
+    """A study: what is simulated, what is varied, what is measured and shown.
+
+    Make one with `Study.load("rfc2416")`, `Study.load("my/study.toml")` or `Study.build("title", …)`;
+    change one with `study.set({"iw": 4, "run.duration": "10s"})`; `study.plan()` gives its cells,
+    `study.run()` runs it, `study.save("my.toml")` writes it.
+    """
+
+    def __init__(self, *parts: Any, **named: Any) -> None:
+        if not isinstance(named.get("document", next(iter(parts), None)), Document):
+            raise ArgumentError('make a study by Study.load("NAME or FILE") or Study.build("TITLE", …)')
+        super().__init__(*parts, **named)
+
+    def __repr__(self) -> str:
+        head = f"Study {self.name}: {self.title}; {number_of(len(make_plan(self)), 'cell')}"
+        return overview(head, self.axes, self.outline.quantities)
+
+    def __dir__(self) -> list[str]:
+        """What is of use to a caller; the rest is for the package."""
+        own = (name for name in vars(Study) if not name.startswith("_"))
+        return sorted({*own, "claims", "file", "folder", "name", "title"} - {"with_laws", "configure"})
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            right = "; write study.set(AXIS=VALUE), or select from its results" if name == "sel" else ""
+            raise AttributeError(f"Study has no `{name}`{right}", name="" if right else name, obj=self)
+
+    @property
+    def axes(self) -> dict[str, list[Scalar]]:
+        """The axes of the study's cells, each with its values."""
+        return Results(tuple(CellInfo(cell.id, cell.axes) for cell in make_plan(self)), {}, {}).axes
+
+    @property
+    def quantities(self) -> dict[str, str]:
+        """The quantities, each with its unit."""
+        known = {quantity.name: quantity for quantity in self.outline.quantities}
+        return {name: unit_of(quantity, known) for name, quantity in known.items()}
+
+    @classmethod
+    @check_arguments
+    def load(cls, name_or_path: str | Path) -> Self:
+        """A shipped study by its name, or a file, or a folder that holds a study.toml.
+
+        TCP's knobs, queues and applications are checked when the study is planned, as `cc` may define a
+        congestion control that it names.
+
+        Raises:
+            StudyError: there is no such study, or it is invalid; with file, line, column and key.
+
+        """
+        return build_checked(cls, read_document(name_or_path), CATALOGUE)
+
+    @classmethod
+    @check_arguments
+    def build(cls, title: str, *, name: str = "study", **sections: Unpack[Sections]) -> Self:
+        """A study built in code: its sections by their names, as models or as the keys of a study file.
+
+        >>> from cwndlab import Dumbbell, Flow, Run, Study
+        >>> network = Dumbbell(rate="50Mbps", rtt="40ms", flows=[Flow(cc="cubic"), Flow(cc="bbr1")])
+        >>> study = Study.build("CUBIC against BBR", dumbbell=network, run=Run(duration="30s"))
+
+        Models hold values; where a section refers to parameters or axes ("$webs"), give its keys.
+
+        Raises:
+            StudyError: the sections do not make a study.
+
+        """
+        return cls.from_dict({"title": title, **sections}, name=name)
+
+    @classmethod
+    @check_arguments
+    def from_dict(
+        cls,
+        raw: Keys,
+        *,
+        name: str = "study",
+        folder: str | Path | None = None,
+        claims: Sequence[Keys] = (),
+    ) -> Self:
+        """A study of the keys of a study file; models may stand for tables.
+
+        Args:
+            raw: the tables of a study file.
+            name: what results and messages call it.
+            folder: where the files that it names are.
+            claims: the tables of a claims.toml.
+
+        Raises:
+            StudyError: the tables do not make a study.
+
+        """
+        tables = {key: to_plain(value) for key, value in raw.items()}
+        file = Path(folder) / STUDY if folder is not None else None
+        study = build_checked(cls, Document(name, tables, file=file, claims=tuple(claims)), CATALOGUE)
+        return study.with_laws(codes_of(laws)) if (laws := dict(laws_of(raw))) else study
+
+    @classmethod
+    @check_arguments
+    def from_toml(cls, text: str, *, name: str = "study") -> Self:
+        """A study from the text of a study file, checked as `load` does.
+
+        Raises:
+            StudyError: the text is invalid; with line, column and key.
+
+        """
+        return build_checked(cls, document_of_text(text, name=name), CATALOGUE)
+
+    @check_arguments
+    def set(self, changes: Keys | None = None, /, **more: object) -> Self:
+        """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`), other keys changed
+        (`{"run.duration": "10s"}`) or whole sections replaced (`{"run": Run(duration="10s")}`); axes,
+        parameters and sections also as keywords, `set(iw=4)`.
+
+        Raises:
+            StudyError: there is no such axis, axis value or key, or the changed study is invalid.
+
+        """
+        changes = {**(changes or {}), **more}
+        # What a short form expands to decides which axes there are.
+        short = {key: value for key, value in changes.items() if is_short(key, value)}
+        others = {key: value for key, value in changes.items() if not is_short(key, value)}
+        study = self
+        for part in (short, others) if short and others else (changes,):
+            study = rebuild(study, modify(study, part))
+        return study.with_laws(codes_of(laws)) if (laws := dict(laws_of(changes))) else study
+
+    def with_laws(self, laws: Mapping[str, LawCode | None]) -> Self:
+        """The study in which these names can be used for `window_law`; None is a law of the engine.
+
+        A name that the study does not use becomes one more value of the axis that varies the window law.
+
+        Raises:
+            StudyError: there is no such axis.
+
+        """
+        from cwndlab.study.congestion import name_laws  # few studies have such laws
+
+        study = rebuild(self, name_laws(self, laws))
+        own = {name: law for name, law in laws.items() if law is not None}
+        return replace(study, catalogue=replace(self.catalogue, laws={**self.laws, **own}))
+
+    @check_arguments
+    def configure(self, changes: Keys, laws: Mapping[str, LawCode | None]) -> Self:
+        """The study with further congestion controls, as `with_laws`, and changes, which may use their names.
+
+        Raises:
+            StudyError: as `set`.
+
+        """
+        keys = {key: value for key, value in changes.items() if "." in key}
+        axes = {key: value for key, value in changes.items() if "." not in key}
+        study = self.set(keys) if keys else self
+        study = study.with_laws(laws) if laws else study
+        return study.set(axes) if axes else study
+
+    def to_toml(self) -> str:
+        """The study as the text of a study file.
+
+        A loaded study keeps its text and comments; what `set` changed is written into it. What the file's
+        form does not allow (a single link of a `[dumbbell]`) makes the text a full one, without comments.
+        Congestion controls and metrics written in Python are not part of a file.
+
+        Raises:
+            StudyError: a restriction to some cells cannot be written as a file.
+
+        """
+        document = self.document
+        if not document.changes and not document.chosen:
+            return document.text if document.text is not None else toml.dumps(document.tables)
+        from cwndlab.study import edit  # only a changed study needs it
+
+        for text in edit.texts(self):
+            with suppress(StudyError):
+                made = rebuild(self, document_of_text(text, name=self.name, file=self.file))
+                if edit.content(made) == edit.content(self) and made._cells() == self._cells():
+                    return text
+        raise StudyError(
+            f"the restriction to {', '.join(document.chosen)} cannot be written as a study file",
+            right="save the study without it, and run that with the same changes",
+        )
+
+    def _cells(self) -> list[tuple[str, int | None]]:
+        return [(cell.id, cell.own_replicates) for cell in make_plan(self)]
+
+    @check_arguments
+    def save(self, path: str | Path) -> Path:
+        """Writes the study as a file ("question.toml"), or into a folder as its study.toml; the file's path.
+
+        The claims and the files that the study names are copied next to it, so that it can be loaded there.
+
+        Raises:
+            StudyError: as `to_toml`.
+            OutputError: something cannot be written, or another file is in the way of one that is copied.
+
+        """
+        path = Path(path)
+        file = path if path.suffix == ".toml" else path / "study.toml"
+        text = self.to_toml()
+        beside = files_of(self)
+        if self.file is None and self.claims.claims:
+            beside[CLAIMS] = toml.dumps({"claims": to_plain(self.claims.claims)}).encode()
+        for name, content in beside.items():
+            target = file.parent / name
+            if target.exists() and (not target.is_file() or target.read_bytes() != content):
+                raise OutputError(
+                    f"{target}: exists, and the study's own {name} differs; choose a new folder"
+                )
+        with output_errors(file):
+            for name, content in beside.items():
+                (file.parent / name).parent.mkdir(parents=True, exist_ok=True)
+                write_atomic(file.parent / name, content)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(file, text.encode())
+        return file
+
+    @check_arguments
+    def plan(
+        self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None
+    ) -> Plan:
+        """The plan: every cell, and how many replicates of each; `plan.check()` checks all, as `run` does.
+
+        Raises:
+            StudyError: an option is out of range, there is no such sensitivity axis, or the first cell is
+                invalid.
+
+        """
+        plan = make_plan(self, replicates=replicates, seed=seed, sensitivity=sensitivity)
+        plan.cells[0].check()
+        return plan
+
+    @check_arguments
+    def run(
+        self,
+        out: str | Path | None = None,
+        *,
+        options: RunOptions | None = None,
+        changes: Keys | None = None,
+        cc: Mapping[str, type[CongestionControl] | str | Path] | None = None,
+        **more: Unpack[FurtherOptions],
+    ) -> RunResult:
+        """Runs the study; `out` is the folder for its results, the other arguments are as of `cwndlab.run`.
+
+        Raises:
+            StudyError, ClusterError, OutputError: as `cwndlab.run`.
+
+        """
+        study = self.configure(changes or {}, codes_of(cc or {}))
+        return execution.run_study(study, options, out=out, **more)
+
+    def explore(self) -> ExplorePage:
+        """A page with a slider for each parameter and graphs that follow, as `cwndlab explore` opens it.
+
+        A notebook shows the page; `study.explore().save("page.html")` writes it.
+
+        Raises:
+            StudyError: its congestion controls are in Python.
+            OutputError: this cwndlab has no engine for pages.
+
+        """
+        # An application imports this module, and not the other way round.
+        found: ExplorePage = import_module("cwndlab.apps.explore.page").explore(self)
+        return found
+
+    @check_arguments
+    def stream(
+        self,
+        out: str | Path | None = None,
+        *,
+        options: RunOptions | None = None,
+        changes: Keys | None = None,
+        cc: Mapping[str, type[CongestionControl] | str | Path] | None = None,
+        **more: Unpack[FurtherOptions],
+    ) -> Stream:
+        """Runs the study in the background and gives its replicates as they finish.
+
+        >>> for done in study.stream():          # doctest: +SKIP
+        ...     print(done.cell, done.replicate, done.values["goodput"])
+
+        Returns:
+            An iterator; its `result` is the `RunResult` once it is exhausted, and `close` stops the run.
+
+        Raises:
+            StudyError: the study or an option is wrong. The iteration raises what ends the run.
+
+        """
+        study = self.configure(changes or {}, codes_of(cc or {}))
+        return execution.stream(study, options, out=out, **more)
+
+
+def open_results(folder: str | Path) -> RunResult:
+    """The results in a folder that `run` wrote. Takes no lock, writes nothing.
+
+    Raises:
+        OutputError: the folder has no results.
+
+    """
+    return execution.open_results(folder, Study)

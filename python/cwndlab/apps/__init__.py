@@ -1,0 +1,1 @@
+"""What is built upon the laboratory, whose packages know none of these."""

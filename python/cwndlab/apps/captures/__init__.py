@@ -1,0 +1,1 @@
+"""Captures of real connections: read, and explained."""

@@ -1,0 +1,27 @@
+"""What kept the senders in a capture from sending."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cwndlab.base.errors import check_arguments
+from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
+from cwndlab.study.units import seconds
+
+from .from_capture import read
+
+
+@check_arguments
+def explain_capture(path: str | Path, at: str | float | None = None, longest: int = 5) -> Diagnosis:
+    """What kept the senders in a capture from sending; statements that follow only in part are marked.
+
+    Args:
+        path: a pcap or pcapng file, of either end of its connections.
+        at: the moment, from the capture's first packet, as "14.4s" or in seconds; default: the longest waits.
+        longest: how many waits, without `at`.
+
+    Raises:
+        StudyError: it cannot be read, or has no TCP in it.
+
+    """
+    return diagnose(read(Path(path)), None if at is None else seconds("at", at), longest)

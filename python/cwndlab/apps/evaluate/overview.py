@@ -1,0 +1,162 @@
+"""The head of a scorecard, and the ranges that its rows draw: what a reader sees before reading numbers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cwndlab.base.writing import join_words, number_of
+
+from .scorecard import CriterionRow, Scorecard, Standing, ThresholdOutcome
+
+#: The looks of standings where one direction is better: those of verdicts.
+LOOKS = {Standing.BETTER: "holds", Standing.OPEN: "none", Standing.WORSE: "fails"}
+
+
+#: Subjects that have a sentence each.
+FEW = 3
+
+
+class RangeBar(NamedTuple):
+    """A number with its interval on the scale of its row, which begins at 0; in percent of its length."""
+
+    value: int
+    low: int
+    high: int
+
+
+class StandingCounts(NamedTuple):
+    """In how many rows of a pack a subject is better than a reference, worse, or neither."""
+
+    reference: str
+    counts: dict[Standing, int]
+
+
+def findings(cards: Sequence[Scorecard], subjects: Sequence[str]) -> list[str]:
+    """The head of a scorecard: how each of a few subjects did; of more, which did worst and best."""
+    each = [text for name in subjects if (text := finding(cards, name))]
+    if each and len(subjects) <= FEW:
+        return each
+    return [text for text in (_limits_text(cards, subjects), _ranks_text(cards, subjects)) if text]
+
+
+def _limits_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
+    """Which of several subjects do not meet limits, the one with the most first, and which meet all."""
+    counts: dict[str, Counter[ThresholdOutcome]] = {name: Counter() for name in subjects}
+    for name, count in counts.items():
+        for card in cards:
+            count.update(card.counts(name))
+        del count[ThresholdOutcome.NOT_APPLICABLE]
+    missed, undecided = (
+        [
+            f"{name} {count[outcome]} of {count.total()}"
+            for name, count in sorted(counts.items(), key=lambda one: -one[1][outcome])
+            if count[outcome]
+        ]
+        for outcome in (ThresholdOutcome.NOT_MET, ThresholdOutcome.UNDECIDED)
+    )
+    whole = [name for name, count in counts.items() if count and count.total() == count[ThresholdOutcome.MET]]
+    parts = [f"Limits not met: {', '.join(missed)}."] if missed else []
+    parts += [f"Undecided: {', '.join(undecided)}."] if undecided else []
+    parts += [f"All limits that apply are met by {join_words(whole)}."] if whole else []
+    return " ".join(parts)
+
+
+def _ranks_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
+    """Which of several subjects has the best estimate in the most rows, and which the worst."""
+    first, last = Counter[str](), Counter[str]()
+    ranked = 0
+    for row in (row for card in cards for row in card.rows):
+        places = {name: place[0] for name in subjects if (place := row.rank(name))}
+        if len(set(places.values())) < 2:
+            continue
+        ranked += 1
+        first.update(name for name, place in places.items() if place == min(places.values()))
+        last.update(name for name, place in places.items() if place == max(places.values()))
+    if not ranked:
+        return ""
+    best, worst = (
+        join_words([name for name in count if count[name] == max(count.values())]) for count in (first, last)
+    )
+    return (
+        f"{best} most often has the best estimate, in {max(first.values())} of {number_of(ranked, 'row')}; "
+        f"{worst} most often has the worst, in {max(last.values())}."
+    )
+
+
+def finding(cards: Sequence[Scorecard], subject: str) -> str:
+    """How a subject did in all packs, in one or two sentences; empty if nothing was measured."""
+    outcomes = [card.counts(subject) for card in cards]
+    met, missed, open_ = (
+        sum(found.get(one, 0) for found in outcomes)
+        for one in (ThresholdOutcome.MET, ThresholdOutcome.NOT_MET, ThresholdOutcome.UNDECIDED)
+    )
+    extremes = [card.extremes(subject) for card in cards]
+    better, worse = (
+        sum(len(found.get(one.value, ())) for found in extremes) for one in (Standing.BETTER, Standing.WORSE)
+    )
+    ranked = sum(is_ranked(row, subject) for card in cards for row in card.rows)
+    parts = []
+    if limits := met + missed + open_:
+        rest = f"; {open_} {'is' if open_ == 1 else 'are'} undecided" if open_ else ""
+        how_many = "all" if met == limits else f"{met or 'none'} of the"
+        of_one = "meets" if met else "does not meet" if missed else "may or may not meet"
+        parts.append(
+            f"{subject} {of_one} the one limit that applies to it."
+            if limits == 1
+            else f"{subject} meets {how_many} {limits} limits that apply to it{rest}."
+        )
+    if ranked:
+        who = "It" if parts else subject
+        rows = number_of(ranked, "row")
+        parts.append(
+            f"{who} is better than every reference in {better} of {rows} and worse than every reference "
+            f"in {worse or 'none'}."
+            if better
+            else f"{who} is better than every reference in no row, and worse than every reference in "
+            f"{worse or 'none'} of {rows}."
+        )
+    return " ".join(parts)
+
+
+def is_ranked(row: CriterionRow, subject: str) -> bool:
+    """Whether a row compares a subject with several references, and one direction is better."""
+    return row.criterion.better is not None and len(row.standings.get(subject, {})) > 1
+
+
+def against_references(card: Scorecard, subject: str) -> list[StandingCounts]:
+    """How a subject compares with each reference, over the rows in which one direction is better."""
+    rows = [row.standings[subject] for row in card.rows if is_ranked(row, subject)]
+    found = []
+    for reference in card.references:
+        standings = [row[reference] for row in rows if reference in row]
+        counts = {one: standings.count(one) for one in LOOKS if one in standings}
+        if counts:
+            found.append(StandingCounts(reference, counts))
+    return found
+
+
+def has_summary(card: Scorecard) -> bool:
+    """Whether the head says anything of a pack."""
+    return any(
+        card.counts(one) or card.extremes(one) or against_references(card, one) for one in card.subjects
+    )
+
+
+def range_bars(row: CriterionRow) -> dict[str, RangeBar]:
+    """The number of each subject and reference on one scale; none without an interval to draw."""
+    known = {name: one for name, one in row.values.items() if not math.isnan(one.value)}
+    ends = {
+        name: (one.low, one.high) if one.low < one.high else (one.value, one.value)
+        for name, one in known.items()
+    }
+    least = min([0.0, *(low for low, _ in ends.values())])
+    most = max([0.0, *(high for _, high in ends.values())])
+    if most == least or not math.isfinite(most - least):
+        return {}
+    return {
+        name: RangeBar(*(round(100 * (at - least) / (most - least)) for at in (known[name].value, low, high)))
+        for name, (low, high) in ends.items()
+    }

@@ -1,0 +1,160 @@
+"""Subjects: the congestion controls or queues that are evaluated, and how they enter a pack's studies."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cwndlab import _core
+from cwndlab.api import Study
+from cwndlab.base.errors import StudyError, nearest
+from cwndlab.base.laws import LawCode, built_in
+from cwndlab.plan.load import rebuild
+from cwndlab.study import stacks
+from cwndlab.study.congestion import NAMES
+from cwndlab.study.congestion import congestion_control as spec_of
+
+from .pack import AXIS, Kind
+
+#: Options of QUIC stacks under evaluation: packets as large as TCP's, and a window that no study fills.
+OF_STACKS = {"mtu": "1500B", "stream_window": "16MiB"}
+_NAME = re.compile(r"[a-z0-9][a-z0-9_+-]*\Z")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is evaluated."""
+
+    kind: Kind
+    name: str
+    #: A congestion control of the user's own.
+    law: LawCode | None = None
+    #: A congestion control that only the kernel has, by the kernel's name.
+    kernel: str | None = None
+    #: The group of a QUIC stack: the stack as its profile, its congestion control, and options.
+    stack: dict[str, str] | None = None
+    #: The knobs of a queue.
+    queue: dict[str, Any] | None = None
+
+    @property
+    def description(self) -> str:
+        """What it is, for the scorecard."""
+        if self.law is not None:
+            return f"{self.law.class_name} of {self.law.file}, digest {self.law.digest}"
+        if self.kernel is not None:
+            return f"congestion control {self.kernel} of the kernel; the simulator has none of this name"
+        if self.stack is not None:
+            version = _core.stack_versions()[self.stack["profile"]]
+            options = ", ".join(f"{key} = {self.stack[key]}" for key in OF_STACKS)
+            return f"congestion control {self.stack['cc']} of the QUIC stack {version}, {options}"
+        if self.queue is not None:
+            knobs = {key: value for key, value in self.queue.items() if key != "kind"}
+            settings = ", ".join(f"{key} = {value}" for key, value in knobs.items())
+            return f"queue {self.queue['kind']}, {settings or 'with its defaults'}"
+        return f"congestion control {self.name} of the engine"
+
+
+def congestion_control(given: str, *, on_kernel: bool = False) -> Subject:
+    """The subject that `--cc` names. On a kernel, a name may also be one of the kernel's own congestion
+    controls. StudyError if it is none of them.
+    """
+    if on_kernel and _NAME.match(given) and NAMES.get(given, given) not in built_in():
+        return Subject("cc", given, kernel=given)
+    name, law = spec_of(given)
+    return Subject("cc", name, law=law)
+
+
+def of_stack(given: str, stack: str) -> Subject:
+    """A congestion control of a QUIC stack. StudyError if the stack has none of this name."""
+    known = stacks.congestion_controls(stack)
+    if given not in known:
+        problem = f"{stack} has no congestion control {given!r}"
+        raise StudyError(problem, key="--cc", right=nearest(given, known))
+    return Subject("cc", f"{stack}-{given}", stack={"profile": stack, "cc": given, **OF_STACKS})
+
+
+def refusal(study: Study, subject: Subject) -> str | None:
+    """Why a study cannot have a QUIC stack as its subject; None if it can."""
+    for name in _groups(study):
+        if knobs := [key for key in study.raw["tcp"]["groups"][name] if key not in ("cc", "profile")]:
+            return f"{', '.join(knobs)} of the flow {name} are knobs of TCP"
+    try:
+        for cell in with_subjects(study, [subject], []).set({AXIS: subject.name}).plan().cells:
+            cell.check()
+    except StudyError as error:
+        return error.problem
+    return None
+
+
+def queue(given: str) -> Subject:
+    """A queue as `KIND` or `[NAME=]{ kind = "pie", target = "5ms" }`. StudyError if it reads as neither."""
+    name, _, rest = given.partition("=")
+    if "{" in name or not rest.lstrip().startswith("{"):
+        name, rest = "", given
+    try:
+        table = tomllib.loads(f"queue = {rest}")["queue"] if rest.lstrip().startswith("{") else {"kind": rest}
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(f"{rest!r} is no TOML table: {error}", key="--queue") from None
+    kind = table.get("kind") if isinstance(table, dict) else None
+    if not isinstance(kind, str):
+        raise StudyError(f"{rest!r} has no kind", key="--queue", right='{ kind = "pie", target = "5ms" }')
+    name = name.strip() or kind.replace("_", "-")
+    if not _NAME.match(name):
+        raise StudyError(
+            f"{name!r} is not a name", key="--queue", right="lower-case letters, digits, - and _"
+        )
+    return Subject("queue", name, queue=table)
+
+
+def with_subjects(
+    study: Study, subjects: Sequence[Subject], references: Sequence[str], without: Collection[str] = ()
+) -> Study:
+    """The study with these subjects along its axis `subject`.
+
+    They are followed by the references and by the other values that the study declares for its claims. Cells
+    of those in `without` are left out, and claims about them are not checked.
+    """
+    declared = {_name(value): value for value in study.raw["axes"][AXIS]["values"]}
+    if missing := [name for name in references if name not in declared]:
+        right = nearest(missing[0], declared)
+        raise study.place.error(("axes", AXIS, "values"), f'the reference "{missing[0]}" is missing', right)
+    first = next(iter(declared.values()))
+    own = {subject.kernel for subject in subjects if subject.kernel is not None}
+    if own:
+        study = replace(study, catalogue=replace(study.catalogue, kernel_laws=lambda: own))
+    values = [_value(subject, declared, first, _groups(study)) for subject in subjects]
+    names = [subject.name for subject in subjects]
+    others = [name for name in dict.fromkeys((*references, *declared)) if name not in names]
+    values += [declared[name] for name in others]
+    made = rebuild(study, study.document.change({f"axes.{AXIS}.values": values}))
+    if without:
+        made = made.set({AXIS: [name for name in (*names, *others) if name not in without]})
+    return made.with_laws({subject.name: subject.law for subject in subjects if subject.law is not None})
+
+
+def _groups(study: Study) -> list[str]:
+    """The TCP groups whose congestion control is the subject."""
+    groups = study.raw.get("tcp", {}).get("groups", {})
+    return [name for name, group in groups.items() if group.get("cc") == f"${AXIS}"]
+
+
+def _value(subject: Subject, declared: dict[str, Any], first: Any, groups: Sequence[str]) -> Any:
+    """The value of the axis that puts a subject in its place, in these TCP groups."""
+    if subject.stack is not None:
+        return {"name": subject.name, "set": {f"tcp.groups.{group}": subject.stack for group in groups}}
+    if subject.queue is None:
+        return subject.name
+    if set(subject.queue) == {"kind"} and subject.name in declared:
+        return declared[subject.name]
+    settings = {}
+    for key, table in first["set"].items():
+        limit = {"limit": table["limit"]} if "limit" in table else {}
+        settings[key] = {**limit, **subject.queue}
+    return {"name": subject.name, "set": settings}
+
+
+def _name(value: Any) -> str:
+    return str(value["name"] if isinstance(value, dict) else value)

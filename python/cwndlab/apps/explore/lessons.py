@@ -1,0 +1,69 @@
+"""The lessons: prepared studies, each with a paragraph in plain words and what to try."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from cwndlab.plan.load import build_checked
+from cwndlab.report import render
+from cwndlab.report.pages import LIST
+from cwndlab.runs.catalogue import CATALOGUE
+from cwndlab.study.document import read_document, read_toml
+from cwndlab.study.files import read_text
+from cwndlab.study.study_spec import StudySpec
+
+from . import page as pages_of
+from .controls import derive_study
+from .picture import picture
+
+FOLDER = Path(__file__).parents[2] / "lessons"
+#: The lessons, in the order in which they build on each other.
+NAMES = ("slow-start", "loss-recovery", "bufferbloat", "cubic-bbr", "queues", "ecn-l4s")
+INDEX = "index.html"
+#: A study, which is no lesson, for a congestion control of your own.
+OWN_LAW = "own-law"
+
+
+def study(name: str) -> StudySpec:
+    """The study of a lesson."""
+    return build_checked(StudySpec, read_document(FOLDER / name), CATALOGUE)
+
+
+def advice(name: str) -> Mapping[str, Any]:
+    """What the file of a lesson says.
+
+    `try`: each a `text`, the values to `set`, and those to `compare` with; `look`: what to look for in some
+    graphs; `picture`: a `graph` of `settings` for the index, and what it shows (`text`).
+    """
+    file = FOLDER / name / "lesson.toml"
+    return read_toml(read_text(file, what="a lesson"), file)
+
+
+def page(name: str, index: str = "") -> str:
+    """The page of a lesson; `index` is the address of the page that leads to all."""
+    given = advice(name)
+    return pages_of.page(derive_study(study(name)), given["try"], given["look"], index)
+
+
+def index() -> tuple[str, str]:
+    """The page that leads to all lessons, and a list of them (`LIST`)."""
+    entries = []
+    for name in NAMES:
+        one, shown = study(name), advice(name)["picture"]
+        drawn = picture(derive_study(one), shown["graph"], shown["settings"])
+        entries.append((f"{name}.html", one.title, one.outline.about or "", drawn, shown["text"]))
+    return render.page("lessons.html", lessons=entries).decode(), json.dumps(entries)
+
+
+def pages() -> dict[str, Callable[[], str]]:
+    """What makes each page of the lessons, by file name, the one that leads to them first; and their list."""
+    both = cache(index)
+    return {
+        INDEX: lambda: both()[0],
+        **{f"{name}.html": partial(page, name, INDEX) for name in NAMES},
+        LIST: lambda: both()[1],
+    }

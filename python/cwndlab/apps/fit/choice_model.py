@@ -1,0 +1,129 @@
+"""Which of many combinations of choices to run: a model of some predicts the others."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from cwndlab.study.schema import Scalar
+from cwndlab.study.values import same_value
+
+from .flow_packets import Floats
+
+Choices: TypeAlias = Mapping[str, Scalar]
+#: How much the coefficients of choices and of pairs are drawn to 0, as shares of a run.
+_RIDGE, _PAIR_RIDGE = 0.1, 10.0
+#: Combinations that are predicted at a time.
+_ROWS = 4096
+
+
+def latin_hypercube(over: Mapping[str, Sequence[Scalar]], count: int, *, seed: int) -> list[Choices]:
+    """Combinations in which the values of a choice are about equally frequent."""
+    rng = random.Random(seed)
+    columns = {}
+    for name, values in over.items():
+        column = [values[k % len(values)] for k in range(count)]
+        rng.shuffle(column)
+        columns[name] = column
+    rows = [{name: column[k] for name, column in columns.items()} for k in range(count)]
+    return [row for k, row in enumerate(rows) if row not in rows[:k]]
+
+
+@dataclass(frozen=True)
+class ChoiceModel:
+    """Each number of a table as a sum of a term for each choice and one for each pair of choices."""
+
+    over: Mapping[str, Sequence[Scalar]]
+    coefficients: Floats
+    mean: Floats
+    #: Of each number, how far the model without a run is from that run: root of the mean square.
+    error: Floats
+
+    @classmethod
+    def of_runs(
+        cls,
+        over: Mapping[str, Sequence[Scalar]],
+        run: Sequence[Choices],
+        estimates: Sequence[Sequence[float]],
+    ) -> ChoiceModel:
+        """The model of combinations that were run, with the numbers of each; NaN is taken for their mean."""
+        found = np.array(estimates, dtype=float)
+        mean = np.nan_to_num(np.nanmean(found, axis=0))
+        design = _design(over, run)
+        inverse = np.linalg.inv(design.T @ design + np.eye(design.shape[1]))
+        around = np.where(np.isnan(found), 0.0, found - mean)
+        coefficients = inverse @ design.T @ around
+        # Leaving out a run of a ridge regression divides its residual by one less its leverage.
+        leverage = np.einsum("ij,jk,ik->i", design, inverse, design)
+        left_out = (around - design @ coefficients) / (1 - leverage)[:, None]
+        return cls(over, coefficients, mean, np.sqrt(np.mean(left_out**2, axis=0)))
+
+    def estimates(self, every: Sequence[Choices]) -> Floats:
+        """The numbers that it predicts, a row for each combination."""
+        parts = [every[start : start + _ROWS] for start in range(0, len(every), _ROWS)]
+        return np.concatenate([_design(self.over, part) @ self.coefficients + self.mean for part in parts])
+
+
+def _design(over: Mapping[str, Sequence[Scalar]], every: Sequence[Choices]) -> Floats:
+    """For each value, and for each two values of different choices, how far their presence is from the
+    average, divided by the root of its penalty.
+    """
+    names = [
+        np.array([[same_value(one[name], value) for value in over[name]] for one in every]) for name in over
+    ]
+    single = [found - 1 / found.shape[1] for found in names]
+    pairs = [
+        (one[:, :, None] * other[:, None, :]).reshape(len(every), -1)
+        for one, other in itertools.combinations(single, 2)
+    ]
+    return np.hstack(
+        [*(one / math.sqrt(_RIDGE) for one in single), *(one / math.sqrt(_PAIR_RIDGE) for one in pairs)]
+    )
+
+
+def nearest_predicted(
+    over: Mapping[str, Sequence[Scalar]],
+    every: Sequence[Choices],
+    predicted: Sequence[float],
+    count: int,
+    run: Sequence[Choices],
+) -> list[int]:
+    """The combinations to run next: the nearest with each value of each choice, then the nearest of all."""
+    order = sorted(range(len(every)), key=lambda k: predicted[k])
+    first = [
+        next(k for k in order if same_value(every[k][name], value))
+        for name, values in over.items()
+        for value in values
+    ]
+    new = [k for k in dict.fromkeys([*first, *order[: count + len(run)]]) if every[k] not in run]
+    return new[:count]
+
+
+@dataclass(frozen=True)
+class Search:
+    """How combinations were chosen, and how well the model predicted those that it chose."""
+
+    total: int
+    drawn: int
+    #: Predicted and found distance of each.
+    pairs: tuple[tuple[float, float], ...]
+
+    def share(self, run: int) -> str:
+        """How many of them were run."""
+        return f"{run} of {self.total:,}"
+
+    def sentence(self) -> str:
+        """How it was done, in plain words."""
+        predicted, found = np.array(self.pairs).T
+        error = float(np.median(np.abs(predicted - found)))
+        return (
+            f"{self.drawn} of {self.total:,} combinations were drawn, and {len(self.pairs)} more were run "
+            "that a model of these predicts to be near. It predicts their distances with an error "
+            f"of {error:.2f} (median), so another combination may be nearer by about that much."
+        )

@@ -1,0 +1,153 @@
+"""`fit_capture`: the study that reproduces one flow of a capture."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+from cwndlab.apps.captures.from_capture import read
+from cwndlab.base.errors import ExtraError, StudyError
+from cwndlab.diagnosis.conversation import Conversation
+
+from . import refusals
+from .compared_numbers import ComparedNumbers
+from .deliveries import Deliveries
+from .drawing import BufferNotShownError, FitTask, draw_paths
+from .fit_result import CaptureFit, Fitted, compare
+from .fitted_parameters import path_parameters, sender_parameters
+from .fitted_study import FittedFlow, tables
+from .flow_packets import of_conversation
+from .path_estimates import PathEstimates, estimate_path
+from .refusals import Refusal
+from .replays import centre_of
+from .sender_estimates import estimate_sender
+from .stated_parameters import NOTHING_STATED, StatedParameters
+from .time_courses import TimeCourse
+
+
+class FitRefusedError(StudyError):
+    """A capture that shows too little; `reasons` are the parameters that are missing."""
+
+    def __init__(self, file: Path, found: list[Refusal]) -> None:
+        words = [f"{one.why}; {one.right}" for one in found]
+        super().__init__("\n  ".join(["no fit:", *words]), file=file)
+        self.reasons = tuple(one.reason for one in found)
+
+
+def fit_capture(
+    file: Path,
+    stated: StatedParameters | None = None,
+    *,
+    flow: str | None = None,
+    seed: int = 1,
+    threads: int | None = None,
+) -> CaptureFit:
+    """The study that reproduces the flow of a capture with the most data, or the one that `flow` names.
+
+    Raises:
+        FitRefusedError: the capture shows too little.
+        StudyError: it cannot be read, or has no such flow.
+
+    """
+    conversation = _conversation(file, flow)
+    try:
+        import scipy.stats  # noqa: F401
+    except ImportError:
+        raise ExtraError("cwndlab fit", "scipy", "search") from None
+    return fit_conversation(
+        file,
+        conversation,
+        stated or NOTHING_STATED,
+        seed=seed,
+        threads=threads or os.cpu_count() or 1,
+    )
+
+
+def _conversation(file: Path, flow: str | None) -> Conversation:
+    found = read(file)
+    if flow is not None:
+        found = [one for one in found if flow in one.name]
+        if not found:
+            raise StudyError(f"{file}: no connection has {flow!r} in its addresses", key="--flow")
+    return max(found, key=lambda one: sum(packet.len for packet in one.packets if packet.out))
+
+
+def fit_conversation(
+    file: Path,
+    conversation: Conversation,
+    stated: StatedParameters,
+    *,
+    seed: int,
+    threads: int,
+) -> CaptureFit:
+    """The same of a conversation that was read."""
+    packets = of_conversation(conversation)
+    deliveries = Deliveries(packets)
+    missing = list(refusals.of_capture(conversation, deliveries))
+    if missing:
+        raise FitRefusedError(file, missing)
+    path = estimate_path(deliveries, stated)
+    sender = estimate_sender(deliveries, path.rate_bps, path.base_s)
+    missing = list(refusals.of_path(path))
+    if all(one.reason != "rate" for one in missing):  # whether a sender paces shows only next to the rate
+        missing += refusals.of_sender(sender)
+    missing = [one for one in missing if not stated.allows(one.reason)]
+    if missing:
+        raise FitRefusedError(file, missing)
+    captured = not math.isnan(packets.handshake_s)
+    window = sender.initial_window if captured else None
+    ours = FittedFlow(
+        stated.cc or sender.law, packets.mss, packets.header, window, sender.ack_ratio, packets.seconds
+    )
+    task = FitTask(path, ours, ComparedNumbers.of_packets(packets), stated, seed, threads)
+    try:
+        kinds = draw_paths(task)
+    except BufferNotShownError:
+        raise FitRefusedError(file, [_unsteady()]) from None
+    draws = [draw for kind in kinds for draw in kind.draws]
+    numbers = [one for kind in kinds for one in kind.numbers]
+    fitted = Fitted(
+        capture=file.name,
+        flow=conversation.name,
+        seconds=packets.seconds,
+        parameters=[
+            *path_parameters(path, kinds, stated, packets.wire_bytes),
+            *sender_parameters(sender, stated, captured=captured),
+        ],
+        compared=compare(task.capture, numbers),
+        draws=len(draws),
+        notes=[*conversation.notes, *_assumed(path)],
+    )
+    title = f"A path fitted to {file.stem}"
+    study = tables(title, centre_of(draws), draws, ours, about_study(fitted))
+    courses = [course for kind in kinds for course in kind.courses]
+    return CaptureFit(fitted, study, TimeCourse.of_packets(packets, packets.seconds), courses)
+
+
+def about_study(fitted: Fitted) -> str:
+    """What the fitted study says of itself: its reports then have the capture's numbers and the warnings."""
+    warned = "".join(f" Warning: {warning}." for warning in fitted.warnings)
+    own = ", ".join(f"{one.name} {one.capture:.4g}" for one in fitted.compared[:3])
+    return (
+        f"Fitted to {fitted.capture} by cwndlab fit. Each value of the axis draw is a path that fits it. "
+        f"The capture itself, with {fitted.text_of('cc')}: {own}.{warned}"
+    )
+
+
+def _unsteady() -> Refusal:
+    return Refusal(
+        "buffer",
+        "fewer than half of the replays show the buffer, so what the capture shows may be chance",
+        "state it: --buffer 1BDP; or capture for longer",
+    )
+
+
+def _assumed(path: PathEstimates) -> list[str]:
+    """What no packet of one flow shows."""
+    found = [
+        "The queue is drop-tail: no losses look like those of active queue management.",
+        "Rate and base round trip do not change; the way back has no queue.",
+        "The transfer has no end: the study runs for as long as the capture.",
+    ]
+    return found

@@ -1,0 +1,1 @@
+"""packetdrill scripts against the simulator's endpoint."""

@@ -1,0 +1,48 @@
+"""`cwndlab packetdrill`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cwndlab.cli.output import echo
+
+
+def packetdrill(
+    scripts: Annotated[
+        list[Path],
+        typer.Argument(metavar="SCRIPT…", help="scripts in packetdrill's syntax, or directories with *.pkt"),
+    ],
+    profile: Annotated[str, typer.Option(help="the TCP profile to run them against")] = "linux-6",
+    hz: Annotated[
+        int | None, typer.Option(min=0, help="clock of timers; default: 1000 with linux-6; 0: exact")
+    ] = None,
+    tolerance_usecs: Annotated[
+        int | None, typer.Option(min=0, help="how far events may be off; default: the script's, or 4000")
+    ] = None,
+    ignore_windows: Annotated[
+        bool, typer.Option("--ignore-windows", help="do not compare the windows that are offered")
+    ] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="print counts by folder and all reasons as Markdown tables")
+    ] = False,
+) -> None:
+    """Run packetdrill scripts against the endpoint in virtual time; name the first line that fails."""
+    from .packetdrill_scripts import find_scripts, markdown, run_script, summary
+
+    outcomes = [
+        run_script(path, profile, hz=hz, tolerance_us=tolerance_usecs, ignore_windows=ignore_windows)
+        for path in find_scripts(scripts)
+    ]
+    if table:
+        root = scripts[0] if scripts[0].is_dir() else scripts[0].parent
+        echo(markdown(outcomes, root))
+    else:
+        for outcome in outcomes:
+            if not outcome.passed:
+                echo(str(outcome))
+        echo(summary(outcomes))
+    if not all(outcome.passed for outcome in outcomes):
+        raise typer.Exit(1)

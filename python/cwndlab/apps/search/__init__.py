@@ -1,0 +1,1 @@
+"""Where in a space of parameters a quantity is worst."""

@@ -1,1 +1,0 @@
-"""Who runs a scenario: threads, a dask cluster, this machine's kernel, a kernel in virtual time."""

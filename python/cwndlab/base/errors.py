@@ -1,0 +1,304 @@
+"""Errors of cwndlab. Every one says what is wrong, where, and what would be right; the command line prints it
+and no traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import partial, wraps
+from numbers import Integral, Real
+from pathlib import Path
+from types import TracebackType
+from typing import ParamSpec, TypeAlias, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C")
+
+#: Keys and indices that lead to a value in the tables of a study.
+KeyPath: TypeAlias = tuple[str | int, ...]
+
+
+#: An option in a text, or a command of the shell, whose options stay as they are.
+_OPTION = re.compile(r"`[^`]*`|(?<![\w-])--(?:set )?([a-z]+(?:-[a-z]+)*)")
+
+
+class CwndlabError(Exception):
+    """Base of all errors that the caller can correct.
+
+    Texts name options of the command line, which prints `args[0]`. `str` gives them as arguments in Python:
+    `max_events` for `--max-events`, and the key alone for `--set KEY`.
+    """
+
+    exit_code = 2
+
+    def __str__(self) -> str:
+        return _OPTION.sub(lambda found: found[1].replace("-", "_") if found[1] else found[0], self.text)
+
+    @property
+    def text(self) -> str:
+        """The text with options of the command line."""
+        return Exception.__str__(self)
+
+
+@dataclass(eq=False, repr=False)
+class StudyError(CwndlabError):
+    """A problem of a study: what is wrong, where, and what would be right."""
+
+    #: What is wrong.
+    problem: str
+    _: KW_ONLY
+    #: The file that contains it, if any.
+    file: Path | str | None = None
+    #: The dotted key, for instance ``topology.links.modem.rate``.
+    key: str | None = None
+    #: Line and column of the key in the file, 1-based, if it could be found.
+    line: int | None = None
+    column: int | None = None
+    #: What would be right.
+    right: str | None = None
+    #: The keys and indices that lead to it in the tables of the study. `cwndlab.study.place` derives `file`,
+    #: `key`, `line` and `column` from it.
+    path: KeyPath | None = None
+    #: What else is wrong with the study.
+    others: Sequence[StudyError] = ()
+
+    def __post_init__(self) -> None:
+        self.file = str(self.file) if self.file is not None else None
+        self.others = tuple(self.others)
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        place = ""
+        if self.file:
+            numbers = [str(number) for number in (self.line, self.column) if number is not None]
+            place = ":".join([str(self.file), *numbers]) + ": "
+        if key := self.key or ".".join(map(str, self.path or ())):
+            place += f"{key}: "
+        own = place + self.problem + (f"; {self.right}" if self.right else "")
+        return "\n".join([own, *(one.text for one in self.others)])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickles whole, so that a worker's error arrives as it was."""
+        return (partial(type(self), **{one.name: getattr(self, one.name) for one in fields(self)}), ())
+
+    def replace(self, **changes: object) -> StudyError:
+        """The same error with other values of these attributes."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+    def without_others(self) -> StudyError:
+        """The same error without others."""
+        return self.replace(others=())
+
+    def with_place(self, *, file: Path | str | None, line: int | None, key: str | None = None) -> StudyError:
+        """The same error with its place filled in where it has none."""
+        own_line = self.line if self.line is not None else line
+        return replace(self, file=self.file or file, key=self.key or key, line=own_line)
+
+
+def problem_at(path: KeyPath, problem: str, right: str | None = None) -> StudyError:
+    """What is wrong at a path of a study's tables."""
+    return StudyError(problem, right=right, path=path)
+
+
+class ArgumentError(CwndlabError, TypeError):
+    """An argument of a Python function whose name or type is wrong."""
+
+
+class OptionError(StudyError, ValueError):
+    """An option of a run whose value is not possible."""
+
+
+class NotFoundError(CwndlabError, KeyError):
+    """A name that is not among the results or records."""
+
+
+#: Types of parameters by their names in annotations: what they are called, and what values have them.
+_TYPES: Mapping[str, tuple[str, type]] = {
+    "str": ("text", str),
+    "int": ("a whole number", Integral),
+    "float": ("a number", Real),
+    "bool": ("True or False", bool),
+    "Path": ("a path", Path),
+    "Mapping": ("a mapping of keys to values", Mapping),
+    "Keys": ("a mapping of keys to values", Mapping),
+    "None": ("", type(None)),
+}
+
+
+def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of the public interface, which raises ArgumentError for an argument whose name or type does
+    not fit its declaration.
+
+    A class whose methods describe selected cells says in `SELECTED` how they are called once cells are
+    selected: who gives them the value of an axis is shown this.
+    """
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        try:
+            bound = signature.bind(*args, **options)
+        except TypeError as error:
+            raise ArgumentError(_misfit(function, args, options, [*signature.parameters], error)) from None
+        for name, value in bound.arguments.items():
+            _check_type(name, signature.parameters[name], value)
+        return function(*args, **options)
+
+    return call
+
+
+def check_constructor(cls: type[C]) -> type[C]:
+    """A class of the public interface, whose constructor checks its arguments (`check_arguments`)."""
+    setattr(cls, "__init__", check_arguments(getattr(cls, "__init__")))  # noqa: B009, B010 - mypy forbids the rest
+    return cls
+
+
+def _misfit(
+    function: Callable[..., object],
+    args: Sequence[object],
+    options: Mapping[str, object],
+    known: Sequence[str],
+    error: TypeError,
+) -> str:
+    """What is wrong with the arguments of a call, and what to write in place of the first unknown one."""
+    name = function.__name__
+    wrong = {key: value for key, value in options.items() if key not in known}
+    if not wrong:
+        parameters = inspect.signature(function).parameters.values()
+        taken = [str(one.replace(annotation=one.empty)) for one in parameters if one.name != "self"]
+        called = function.__qualname__.removesuffix(".__init__")
+        return f"{called}(): {error}; its arguments: {', '.join(taken)}"
+    first, right = next(iter(wrong)), nearest(next(iter(wrong)), [key for key in known if key != "self"])
+    selected = getattr(args[0], "SELECTED", None) if args else None
+    if selected is not None and not right.startswith("did you mean"):
+        axes = ", ".join(f'"{key}": {value!r}' for key, value in wrong.items())
+        right = f"select cells first: {selected.format(f'{{{axes}}}')}.{name}(…)"
+    named = "there is no option" if name == "__init__" else f"{name}() has no argument"
+    return f'{named} "{first}"; {right}'
+
+
+def _check_type(name: str, parameter: inspect.Parameter, value: object) -> None:
+    """ArgumentError if a value has none of a parameter's types, unless one of these is not in `_TYPES`."""
+    parts = re.sub(r"\[.*\]", "", str(parameter.annotation)).split(" | ")
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or not {*parts} <= {*_TYPES}:
+        return
+    types = tuple(_TYPES[part][1] for part in parts)
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        right = " or ".join(dict.fromkeys(_TYPES[part][0] for part in parts if part != "None"))
+        raise ArgumentError(f"{name} must be {right}, not {reprlib.repr(value)}")
+    for key in value if isinstance(value, Mapping) else ():
+        if not isinstance(key, str):
+            raise ArgumentError(f"{name} has the key {key!r}, which is not text")
+
+
+class OutputError(CwndlabError):
+    """An output folder or file that cannot be used: exists, is not writable, disk full."""
+
+
+class RunError(CwndlabError):
+    """A run that failed though its study was right; the exit code differs so that scripts can tell."""
+
+    exit_code = 1
+
+
+class ReportError(CwndlabError):
+    """A report that could not be written though the runs succeeded: the results are kept."""
+
+    exit_code = 4
+
+
+class ExtraError(CwndlabError):
+    """An optional package that is not installed.
+
+    >>> str(ExtraError("cwndlab search", "scipy", "search"))
+    "cwndlab search needs scipy: pip install 'cwndlab[search]'"
+    """
+
+    def __init__(self, user: str, package: str, extra: str) -> None:
+        super().__init__(f"{user} needs {package}: {install(extra)}")
+
+
+def install(extra: str) -> str:
+    """The command that installs an extra."""
+    return f"pip install 'cwndlab[{extra}]'"
+
+
+class ClusterError(CwndlabError):
+    """A cluster that is not there or went away."""
+
+
+def nearest(name: str, choices: Iterable[str], *, limit: int = 12) -> str:
+    """What would be right instead of `name`: the nearest of `choices`, or all of them if none is near.
+
+    >>> nearest("topolgy", ["topology", "traffic"])
+    'did you mean "topology"?'
+    """
+    known = [str(choice) for choice in choices]
+    if isinstance(choices, set | frozenset):
+        known.sort()  # they have no order of their own, and a message must not change between processes
+    if (close := similar(name, known)) is not None:
+        return f'did you mean "{close}"?'
+    if not known:
+        return "none is defined"
+    shown = ", ".join(known[:limit]) + (", …" if len(known) > limit else "")
+    return f"known: {shown}"
+
+
+def similar(name: str, choices: Iterable[str]) -> str | None:
+    """The one of the choices that a name may be a misspelling of; None if none is near."""
+    return next(iter(difflib.get_close_matches(str(name), list(choices), n=1, cutoff=0.6)), None)
+
+
+#: Errors that are reported at once.
+MOST = 30
+
+
+class Findings:
+    """Used as a context, again and again: an error inside is noted, and what follows continues."""
+
+    def __init__(self) -> None:
+        self.errors: list[StudyError] = []
+        self._places: set[object] = set()
+        self._texts: set[str] = set()
+
+    def __enter__(self) -> Findings:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, StudyError):
+            return False
+        self.note(error)
+        return True
+
+    def note(self, error: StudyError) -> None:
+        """Notes an error, and those that it brings along; of several at one key the first."""
+        for one in (error, *error.others):
+            alone = one.without_others()
+            text, place = str(alone), (one.file, one.key, one.line, one.column, one.path)
+            if (place in self._places) if one.key or one.path else (text in self._texts):
+                continue
+            self._texts.add(text)
+            self._places.add(place)
+            self.errors.append(alone)
+
+    def error(self) -> StudyError:
+        """All that was found, of which there must be something, in the order of the file."""
+        errors = {str(error): error for error in self.errors}.values()
+        first, *others = sorted(errors, key=lambda e: (e.line is None, e.line or 0, e.column or 0))
+        if len(others) >= MOST:
+            kept = others[: MOST - 2]
+            others = [*kept, StudyError(f"and {len(others) - len(kept)} more errors")]
+        return first.replace(others=others)
+
+    def report(self) -> None:
+        """StudyError with all that was found, if anything was."""
+        if self.errors:
+            raise self.error()

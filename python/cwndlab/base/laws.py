@@ -1,0 +1,222 @@
+"""Congestion controls written in Python: a class or a file becomes source for other processes.
+
+A control travels as the text of the module that defines it. Each process executes that text again, so the
+digest in a run's key covers what ran: the text, the class's name, and the user's own modules that the text
+imports. It covers neither installed packages nor the version of Python.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import sys
+import threading
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from cwndlab._core import CongestionControl, tcp_knobs
+
+from .errors import StudyError, nearest
+from .usercode import digest_of_code, digest_of_imports, execute, read_source, stop_loading
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
+#: How the name of a file with a trained policy ends.
+POLICY_FILE = ".onnx"
+_SPEC = re.compile(r"(?:(?P<name>[^=/\\:]+)=)?(?P<file>.+?)(?::(?P<cls>[A-Za-z_]\w*))?\Z")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LawCode:
+    """A congestion control as source."""
+
+    #: What studies call it.
+    name: str
+    class_name: str
+    #: Where the source comes from, for errors and reports.
+    file: str
+    source: str
+    uses_random: bool
+    #: Digest of the user's modules that the text imports (`usercode.digest_of_imports`).
+    imports: str = ""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travels without its digest, so that what arrives is compared with what a scenario asks for."""
+        return (LawCode, (self.name, self.class_name, self.file, self.source, self.uses_random, self.imports))
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the module's text and the class's name."""
+        return digest_of_code("cwndlab congestion control 1", self.class_name, self.source, self.imports)
+
+    def describe(self) -> dict[str, Any]:
+        """What provenance.json says of it."""
+        about = {"name": self.name, "class": self.class_name, "file": self.file, "digest": self.digest}
+        return about | {"uses_random": self.uses_random, "imports": self.imports}
+
+    @property
+    def knob(self) -> dict[str, Any]:
+        """The value of the knob `window_law` that asks for this control."""
+        return {"external": {"code": self.digest, "random": self.uses_random}}
+
+
+#: What to do about a name that is not known.
+OF_YOUR_OWN = (
+    "one of your own in Python needs --cc FILE.py:CLASS, a trained policy --cc FILE.onnx, "
+    "one in C `cwndlab linux build --law FILE.c`"
+)
+#: A name as kernels give it to a congestion control: at most 15 characters (TCP_CA_NAME_MAX).
+_KERNEL_NAME = re.compile(r"[\w+-]{1,15}\Z", re.ASCII)
+
+
+def kernel_knob(name: str) -> dict[str, Any]:
+    """The value of the knob `window_law` that asks for a congestion control that only kernels have.
+
+    To the engine it is one from outside, whose 128 bits are the name.
+    """
+    return {"external": {"code": name.encode().ljust(16, b"\0").hex(), "random": False}}
+
+
+def kernel_law(value: object) -> str | None:
+    """The kernel's congestion control that a value of `window_law` asks for; None if it asks for none."""
+    if not isinstance(value, Mapping) or "external" not in value:
+        return None
+    name = bytes.fromhex(value["external"]["code"]).rstrip(b"\0").decode("ascii", "replace")
+    return name if _KERNEL_NAME.match(name) else None
+
+
+@cache
+def built_in() -> tuple[str, ...]:
+    """The window laws of the engine."""
+    knob = next(knob for knob in json.loads(tcp_knobs()) if knob["name"] == "window_law")
+    return tuple(law.strip() for law in knob["type"].split("|"))
+
+
+def misspelt(name: str) -> str | None:
+    """The window law of the engine of which a name is a misspelling, and not a name of the user's own or of a
+    kernel's, as `bbr`.
+    """
+    known = built_in()
+    if any(law in name or name in law for law in known):
+        return None
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.8)), None)
+
+
+def codes_of(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:
+    """The controls that a caller hands over by their names: classes, "FILE.py:CLASS" or "FILE.onnx"."""
+    stop_loading()
+    made = {}
+    for name, control in controls.items():
+        made[name] = (
+            from_class(name, control) if isinstance(control, type) else from_file(f"{name}={control}")
+        )
+    return made
+
+
+def from_class(name: str, cls: type[CongestionControl]) -> LawCode:
+    """A class that a module file defines. StudyError if it is none, or its source is not in a file."""
+    _check(name, cls)
+    module = sys.modules.get(cls.__module__)
+    file = getattr(module, "__file__", None)
+    if file is None or not str(file).endswith(".py"):
+        raise StudyError(
+            f"the source of {cls.__qualname__} is not in a file, so other processes could not run it",
+            key=f"cc[{name!r}]",
+            right='write the class to a file and give "FILE.py:CLASS"',
+        )
+    return _code(name, cls.__qualname__, Path(file), read_source(Path(file), "--cc"), bool(cls.uses_random))
+
+
+def from_file(spec: str) -> LawCode:
+    """A class in a file, as `--cc [NAME=]FILE.py[:CLASS]` names it, or a policy in FILE.onnx. Runs it."""
+    found = _SPEC.match(spec)
+    file = Path(found["file"]) if found else Path(spec)
+    if found is not None and file.suffix == POLICY_FILE:
+        return _from_policy(found["name"] or re.sub(r"[^a-z0-9_-]", "-", file.stem.lower()), file)
+    if found is None or file.suffix != ".py":
+        raise StudyError(f"{spec!r} names no Python file", key="--cc", right="write FILE.py:CLASS")
+    source = read_source(file, "--cc")
+    module = execute(source, str(file), "--cc")
+    classes = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type)
+        and issubclass(value, CongestionControl)
+        and value.__module__ == module.__name__
+    }
+    class_name = found["cls"] or (next(iter(classes)) if len(classes) == 1 else None)
+    if class_name not in classes:
+        problem = (
+            f"{file} has no congestion control {class_name}"
+            if class_name
+            else f"{file} has {len(classes)} classes"
+        )
+        right = f"write {file}:CLASS; {nearest(class_name or '', classes)}"
+        raise StudyError(problem, key="--cc", right=right)
+    cls = classes[class_name]
+    name = found["name"] or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", class_name).lower()
+    _check(name, cls)
+    return _code(name, class_name, file, source, bool(cls.uses_random))
+
+
+def _from_policy(name: str, file: Path) -> LawCode:
+    """The policy in an ONNX file, as a module that holds the whole file."""
+    try:
+        model = file.read_bytes()
+    except OSError as error:
+        raise StudyError(f"{file} cannot be read: {error.strerror}", key="--cc") from None
+    source = f"""# The policy in {file.name}.
+from base64 import b64decode
+
+from cwndlab.apps.policy.onnx import onnx_policy
+
+Policy = onnx_policy(b64decode("{b64encode(model).decode()}"), {file.name!r})
+"""
+    code = _code(name, "Policy", file, source, uses_random=False)
+    _check(name, load(code))
+    return code
+
+
+def load(code: LawCode) -> type[CongestionControl]:
+    """The class, made from its source; once per process."""
+    with _lock:
+        known = _loaded.get(code.digest)
+        if known is None:
+            made = getattr(execute(code.source, code.file, "--cc"), code.class_name, None)
+            if not (isinstance(made, type) and issubclass(made, CongestionControl)):
+                raise StudyError(
+                    f"{code.file}: has no congestion control {code.class_name}", key=f"cc[{code.name!r}]"
+                )
+            known = _loaded[code.digest] = made
+        return known
+
+
+_lock = threading.Lock()
+_loaded: dict[str, type[CongestionControl]] = {}
+
+
+def _code(name: str, class_name: str, file: Path, source: str, uses_random: bool) -> LawCode:
+    return LawCode(name, class_name, str(file), source, uses_random, digest_of_imports(source))
+
+
+def _check(name: str, cls: type) -> None:
+    key = f"cc[{name!r}]"
+    if not _NAME.match(name):
+        raise StudyError(f"{name!r} is not a name", key=key, right="use lower-case letters, digits, - and _")
+    if name in built_in():
+        raise StudyError(f"{name} is a window law of the engine", key=key, right="choose another name")
+    if not issubclass(cls, CongestionControl):
+        raise StudyError(
+            f"{cls.__qualname__} is not a cwndlab.CongestionControl", key=key, right="derive it from that"
+        )
+    if "." in cls.__qualname__:
+        raise StudyError(
+            f"{cls.__qualname__} is defined inside something", key=key, right="define it at the top level"
+        )
+    for method in ("on_ack", "on_loss"):
+        if getattr(cls, method) is getattr(CongestionControl, method):
+            raise StudyError(f"{cls.__qualname__} has no {method}", key=key, right=f"define {method}")

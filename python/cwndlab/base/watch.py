@@ -1,0 +1,131 @@
+"""Ends calls of the user's code that do not return, so that an endless loop or a wait fails its run only."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from traceback import walk_tb
+from types import FrameType
+
+from cwndlab._core import LawFailed
+
+from .usercode import PREFIX
+
+#: The module of policies that are models. They are computed outside Python, where nothing can be raised.
+MODELS = "cwndlab.apps.policy.onnx"
+#: The environment variable with the time that a call may take, in seconds.
+VARIABLE = "CWNDLAB_CALL_LIMIT_S"
+#: That time where the variable does not set it.
+DEFAULT_S = 5.0
+#: A call is looked for this often while it may take its time.
+LOOKS = 10
+
+
+class CallTimeout(BaseException):  # its name is part of a message
+    """Raised in a call that does not return; not an `Exception`, which the user's code may catch."""
+
+    def __str__(self) -> str:
+        return f"the call has not returned for {limit_s():g} s; if it needs longer, set {VARIABLE}"
+
+
+#: Ends this process and reports the place and the reason. A call that sleeps, reads or catches every
+#: exception ends with nothing less. Where it is None, as in a notebook, `CallTimeout` is raised in the call.
+end_process: Callable[[str], None] | None = None
+
+
+def limit_s() -> float:
+    """How long a call may take, in seconds of real time."""
+    try:
+        given = float(os.environ.get(VARIABLE, ""))
+    except ValueError:
+        return DEFAULT_S
+    return given if given > 0 else DEFAULT_S
+
+
+@contextmanager
+def limit_calls(needed: object = True) -> Iterator[None]:
+    """Ends calls of user code that this thread makes and that take over `limit_s()`; none if not `needed`.
+
+    Raises:
+        LawFailed: a call was ended; with the file and line where it was.
+
+    """
+    if not needed:
+        yield
+        return
+    thread, limit = threading.get_ident(), limit_s()
+    over = threading.Event()
+    lock = threading.Lock()
+
+    def watch() -> None:
+        seen: FrameType | None = None
+        since = 0.0
+        while not over.wait(limit / LOOKS):
+            top = sys._current_frames().get(thread)
+            call = _call(top)
+            if call is None or call is not seen:
+                seen, since = call, monotonic()
+                continue
+            if monotonic() - since < limit:
+                continue
+            with lock:
+                if over.is_set():
+                    return
+                if end_process is not None and top is not None:
+                    end_process(_timeout(_place_text(top, top.f_lineno)))
+                if (model := _model_frame(top)) is None:
+                    _raise(thread)
+                else:
+                    model.f_locals["self"].stop()  # which raises CallTimeout
+            since = monotonic()
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    except CallTimeout as error:
+        *_, (frame, line) = walk_tb(error.__traceback__)
+        raise LawFailed(_timeout(_place_text(frame, line))) from None
+    finally:
+        try:
+            with lock:
+                over.set()
+        except CallTimeout:  # raised as the call returned
+            over.set()
+
+
+def _call(frame: FrameType | None) -> FrameType | None:
+    """The outermost frame of user code; None if none is being called."""
+    found = None
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.startswith(PREFIX) or name == MODELS:
+            found = frame
+        frame = frame.f_back
+    return found
+
+
+def _model_frame(frame: FrameType | None) -> FrameType | None:
+    """The frame that computes a model; None if none is being computed."""
+    while frame is not None and frame.f_globals.get("__name__") != MODELS:
+        frame = frame.f_back
+    return frame
+
+
+def _place_text(frame: FrameType, line: int) -> str:
+    if (model := _model_frame(frame)) is not None:
+        return str(model.f_locals["self"].file)
+    return f"{frame.f_code.co_filename}:{line}: {frame.f_code.co_qualname}"
+
+
+def _timeout(place: str) -> str:
+    return f"{place}: CallTimeout: {CallTimeout()}"
+
+
+def _raise(thread: int) -> None:
+    """Raises in a thread. Never withdrawn: CPython 3.11 would then hang under a profiler."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(CallTimeout))

@@ -1,0 +1,65 @@
+"""The command line. Bad input ends with one clear message and exit code 2; a run that failed with 1.
+
+An interrupt ends it with 130, a report that could not be written with 4.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from cwndlab.base.errors import CwndlabError
+
+from .start import import_uncollected, preload
+
+
+def _end(reason: str) -> None:
+    """Ends the command, whose own process this is, where a call of the user's code does not return."""
+    from .output import echo
+
+    echo(f"error: {reason}", err=True)
+    os._exit(1)
+
+
+def app(args: Sequence[object] | None = None, **options: Any) -> Any:
+    """Runs a command line, by default the process's; prints cwndlab's own errors without a traceback."""
+    words = sys.argv[1:] if args is None else [str(word) for word in args]
+    # Pydantic would read the metadata of every installed package to look for plugins; a command needs none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    try:
+        if words[:1] == ["run"]:
+            preload("pyarrow", "lib")
+        with import_uncollected():
+            from .registry import command_line
+
+            called = command_line(words)
+        if args is None and any(word.startswith(("--cc", "--metric")) for word in words):
+            from cwndlab.base import watch
+
+            watch.end_process = _end
+        return called(words, **options)
+    except CwndlabError as error:
+        from .output import echo
+
+        sys.excepthook = sys.__excepthook__
+        echo(f"error: {error.text}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:  # during imports: a command handles its own
+        sys.excepthook = sys.__excepthook__
+        sys.stderr.write("interrupted\n")
+        sys.exit(130)
+    except BrokenPipeError:  # `cwndlab trace … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as error:  # a name that is too long, a file that may not be read
+        if error.filename is None:
+            raise
+        sys.excepthook = sys.__excepthook__
+        sys.stderr.write(f"error: {str(error.filename)[:200]}: {error.strerror}\n")
+        sys.exit(2)
+    finally:
+        if args is not None:
+            gc.unfreeze()  # the caller's process continues, and its garbage must be collected

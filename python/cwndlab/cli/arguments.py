@@ -1,0 +1,260 @@
+"""Options and arguments that several commands share, and the study that they name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from cwndlab.base.errors import CwndlabError, StudyError
+from cwndlab.runs.run_options import BACKENDS, RunOptions
+
+from .output import echo
+
+if TYPE_CHECKING:
+    from cwndlab.api import Study
+    from cwndlab.runs.single_run import OneCell
+
+T = TypeVar("T")
+
+
+def parse_option(text: str, parse: Callable[[str], T], option: str) -> T:
+    """An option's value; StudyError at the option if it cannot be read."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise StudyError(str(error), key=option) from None
+
+
+def studies(incomplete: str) -> list[str]:
+    """The shipped studies whose names begin with this, for the shell's completion."""
+    from cwndlab.study.document import shipped_studies
+
+    return [name for name in shipped_studies() if name.startswith(incomplete)]
+
+
+def cc_names(incomplete: str) -> list[str]:
+    """The congestion controls of the engine whose names begin with this."""
+    from cwndlab.base.laws import built_in
+
+    return [name for name in built_in() if name.startswith(incomplete)]
+
+
+def set_words(ctx: typer.Context, incomplete: str) -> list[str]:
+    """What `--set` takes of the study: axes, parameters and keys; after the =, the values of an axis."""
+    from cwndlab.api import Study
+    from cwndlab.study.values import text
+
+    try:
+        # An option without its value ends the parsing before arguments get their names.
+        study = Study.load(ctx.params.get("study") or next(iter(ctx.args), ""))
+    except CwndlabError:
+        return []
+    axes, raw = study.outline.axes, study.raw
+    keys = [*axes, *(["grid"] if any(grid.name for grid in study.outline.grids) else [])]
+    keys += study.outline.parameters
+    keys += [f"{section}.{key}" for section in ("run", "tcp", "probes") for key in raw.get(section, {})]
+    words = [f"{key}=" for key in dict.fromkeys(keys)]
+    words += [f"{name}={text(value)}" for name, axis in axes.items() for value in axis.names]
+    words += [f"grid={grid.name}" for grid in study.outline.grids if grid.name]
+    found = [word for word in words if word.startswith(incomplete)]
+    return found if "=" in incomplete else [word for word in found if word.endswith("=")]
+
+
+StudyArgument = Annotated[
+    str,
+    typer.Argument(metavar="STUDY", help="a shipped study's name, or a study file", autocompletion=studies),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="restrict an axis (iw=4, iw=1,4) or change a key (run.duration=10s)",
+        autocompletion=set_words,
+    ),
+]
+#: `--set a=1 b=2` reads as one change and two further words; they are changes too.
+MoreSets = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", hidden=True)]
+SeedOption = Annotated[
+    int | None, typer.Option(min=0, help="seed of all random streams; default: the study's")
+]
+ThreadsOption = Annotated[int | None, typer.Option(help="default: all processors")]
+ClusterOption = Annotated[
+    str | None, typer.Option(metavar="URL", help="a dask scheduler, as tcp://host:8786")
+]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="a shared folder or s3://… store: results found there are not run again"
+    ),
+]
+BackendOption = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join(BACKENDS),
+        autocompletion=lambda: list(BACKENDS),
+        help="linux: this machine's kernel; linux-virtual: a kernel in virtual time",
+    ),
+]
+StackOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="linux-1998|linux-stock|linux-laws|FILE", help="the kernel's TCP; default: the study's"
+    ),
+]
+KernelOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SERIES|NAME|FILE",
+        help="the kernel in virtual time: 6.1, 6.12, 7.3, or a name from `linux list`; default: 6.12",
+    ),
+]
+KernelsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SERIES|NAME|FILE,…",
+        help="the kernel in virtual time, as `linux list` shows it; several (6.12,7.3) side by side",
+    ),
+]
+CcOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cc",
+        metavar="NAME|[NAME=]FILE.py:CLASS",
+        help="a congestion control, of the engine or your own, or a trained policy (FILE.onnx); "
+        "what no cell uses joins the axis of such",
+        autocompletion=cc_names,
+    ),
+]
+MetricOption = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="FILE.py", help="a file that defines metrics of your own"),
+]
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="a limit of validity of runs on a kernel: max-lateness=20ms, steal=10%, …",
+    ),
+]
+
+
+ReplicatesOption = Annotated[int | None, typer.Option(help="replicates of each cell; default: the study's")]
+SensitivityOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|combinations|all",
+        help="also run a sensitivity axis of the study, combinations of all axes, or both",
+    ),
+]
+ReplicateOption = Annotated[int, typer.Option(min=0)]
+JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="print errors only")]
+
+
+def reject_options(ctx: typer.Context, what: str, applicable: Collection[str]) -> None:
+    """StudyError for the first option of a command that was given and does not apply to what is named."""
+    for parameter in ctx.command.params:
+        # Words after `--set a=1` are changes, too.
+        option = "--set" if parameter.name == "more" else parameter.opts[-1]
+        if not option.startswith("--") or option in applicable:
+            continue
+        source = ctx.get_parameter_source(str(parameter.name))
+        if source is not None and source.name == "COMMANDLINE":
+            raise StudyError(f"{what} has no {option}", key=option, right=f"it takes {', '.join(applicable)}")
+
+
+def limits_of(given: list[str] | None, backend: str) -> list[str]:
+    """`--limit max-lateness=20ms` changes the study's limits.max_lateness."""
+    if given and backend == "simulator":
+        raise StudyError(
+            "the simulator has no limits of validity", key="--limit", right="--backend linux too"
+        )
+    found = []
+    for item in given or []:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise StudyError(f"{item!r} limits nothing", key="--limit", right="as max-lateness=20ms")
+        found.append(f"limits.{name.strip().replace('-', '_')}{equals}{value}")
+    return found
+
+
+def several_kernels(kernel: str | None, backend: str) -> tuple[str | None, list[str]]:
+    """`--kernel 7.3` as the kernel of all cells; `--kernel 6.12,7.3` as a change of the study."""
+    if backend != "linux-virtual" or kernel is None or "," not in kernel:
+        return kernel, []
+    return None, [f"run.kernel={kernel}"]
+
+
+def changes_of(given: Iterable[str]) -> dict[str, str]:
+    """Keys and their values of options as "iw=4"; StudyError for one that sets nothing."""
+    wanted: dict[str, str] = {}
+    for change in given:
+        for piece in _split_changes(change):
+            key, equals, value = piece.partition("=")
+            if not equals or not key.strip():
+                raise StudyError(
+                    f"{piece!r} sets nothing", key="--set", right="write --set iw=4 or --set run.duration=10s"
+                )
+            wanted[key.strip()] = value.strip()
+    return wanted
+
+
+def _split_changes(change: str) -> list[str]:
+    """The changes of one option: "variant=sack,iw=1,4" is two, as a comma before a key begins the next.
+
+    A comma inside brackets or quotes belongs to a value.
+    """
+    pieces, begin = [], 0
+    for comma in re.finditer(r",(?=\s*[A-Za-z_][\w.+-]*\s*=)", change):
+        before = re.sub(r"\"[^\"]*\"|'[^']*'", "", change[begin : comma.start()])
+        opened = sum(before.count(sign) for sign in "[{") - sum(before.count(sign) for sign in "]}")
+        if opened <= 0 and before.count('"') == before.count("'") == 0:
+            pieces.append(change[begin : comma.start()])
+            begin = comma.end()
+    return [*pieces, change[begin:]]
+
+
+def load(
+    study: str,
+    changes: list[str] | None,
+    more: list[str] | None = None,
+    limits: Sequence[str] = (),
+    cc: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+) -> Study:
+    """The study by its name or file, changed, with your own congestion controls and metrics."""
+    from cwndlab.api import Study
+
+    if metrics:
+        from cwndlab.metrics import from_file
+
+        for file in metrics:
+            from_file(file)
+    loaded = Study.load(study)
+    laws = {}
+    if cc:
+        from cwndlab.study.congestion import congestion_control
+
+        laws = dict(congestion_control(given) for given in cc)
+    return loaded.configure(changes_of([*(changes or []), *(more or []), *limits]), laws)
+
+
+def one_cell(study: Study, options: RunOptions) -> OneCell:
+    """The first cell of a study, to be run so; a note says which it is if there are others."""
+    from cwndlab.results.execution import kernel_of
+    from cwndlab.runs.backend_check import check_backend
+    from cwndlab.runs.single_run import OneCell
+
+    plan = study.plan(seed=options.seed)
+    cell = plan.cells[0]
+    cell.check()
+    if len(plan.cells) > 1:
+        echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
+    first = replace(plan, cells=(cell,))
+    check_backend(first, options)
+    return OneCell(cell, plan.seed_of(cell), kernel_of(options, first))

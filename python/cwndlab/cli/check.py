@@ -1,0 +1,106 @@
+"""`cwndlab check`: is a study sound, and what would it cost?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from cwndlab.base.errors import RunError
+from cwndlab.base.writing import number_of
+from cwndlab.runs.progress import span
+
+from . import arguments as opt
+from .arguments import load
+from .output import MOST_CELLS, echo, echo_json, same_replicates
+
+if TYPE_CHECKING:
+    from cwndlab.plan.plan import Plan
+    from cwndlab.study.study_spec import StudySpec
+
+
+def check(
+    study: opt.StudyArgument,
+    more: opt.MoreSets = None,
+    set_: opt.SetOption = None,
+    cc: opt.CcOption = None,
+    metric: opt.MetricOption = None,
+    replicates: opt.ReplicatesOption = None,
+    seed: opt.SeedOption = None,
+    sensitivity: opt.SensitivityOption = None,
+    backend: opt.BackendOption = "simulator",
+    json_: opt.JsonOption = False,
+) -> None:
+    """Check a study and print its plan: cells, replicates, estimated time."""
+    from cwndlab.plan.study_warnings import study_warnings
+    from cwndlab.results.check_outputs import check_outputs
+    from cwndlab.runs.backend_check import check_backend
+    from cwndlab.runs.estimate import estimate_seconds
+    from cwndlab.runs.executors.threads import available
+    from cwndlab.runs.run_options import RunOptions
+
+    loaded = load(study, set_, more, cc=cc, metrics=metric)
+    plan = loaded.plan(replicates=replicates, seed=seed, sensitivity=sensitivity)
+    some = plan.evenly_spaced(MOST_CELLS)
+    if some is plan:
+        plan.check()
+    else:
+        some.check_cells()
+        echo(f"note: {MOST_CELLS:,} of {len(plan.cells):,} cells were checked; `run` checks all", err=True)
+    for text in study_warnings(some):
+        echo(f"warning: {text}", err=True)
+    check_outputs(plan)
+    check_backend(some, RunOptions(backend=backend))
+    if json_:
+        cells = [{"cell": cell.id, "replicates": plan.replicates_of(cell)} for cell in plan.cells]
+        data = {"study": loaded.name, "title": loaded.title, "seed": plan.seed, "cells": cells}
+        echo_json(data)
+        return
+    echo(f"{loaded.name}: {loaded.title}")
+    width = 2 + max(map(len, [*loaded.outline.axes, *loaded.outline.sensitivity]), default=0)
+    for name, axis in loaded.outline.axes.items():
+        echo(f"  {name:<{width}}{', '.join(str(value) for value in axis.names)}")
+    for name, extra in loaded.outline.sensitivity.items():
+        echo(f"  {name:<{width}}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
+    for start in _drawn_starts(loaded):
+        echo(f"  flows without `start` begin at random, from {start}")
+    _show_runs(plan, some)
+    if backend != "simulator":
+        return
+    try:
+        seconds = estimate_seconds(some) * len(plan.cells) / len(some.cells)
+    except RunError as error:
+        raise RunError(f"a trial run failed: {error.text}") from None
+    threads = available()
+    echo(f"estimated: {span(seconds / threads)} on {threads} threads")
+
+
+def _show_runs(plan: Plan, some: Plan) -> None:
+    """Prints how many runs a plan has, by some of its cells."""
+    fixed = sum(cell.deterministic for cell in some.cells)
+    each = _range({some.replicates_of(cell) for cell in some.cells if not cell.deterministic})
+    each += f" replicate{'s' * (each != '1')} each" + (f" (1 of {fixed} without randomness)" if fixed else "")
+    if fixed == len(some.cells):
+        each = "1 replicate each (nothing is random)"
+    echo(f"{number_of(len(plan.cells), 'cell')}, {each}")
+    if note := same_replicates(some):
+        echo(f"note: {note}", err=True)
+    spans = _range({cell.compiled.scenario["duration_ns"] / 1e9 for cell in some.cells})
+    scale = len(plan.cells) / len(some.cells)
+    runs = number_of(round(some.runs * scale), "run")
+    echo(f"{'' if some is plan else 'about '}{runs} of {spans} s, seed {plan.seed}")
+
+
+def _drawn_starts(study: StudySpec) -> list[str]:
+    """From and to when flows of a `[dumbbell]` start that state nothing."""
+    if "dumbbell" not in study.document.written_tables:
+        return []
+    starts = [traffic.get("start") for traffic in study.raw.get("traffic", [])]
+    drawn = [start["uniform"] for start in starts if isinstance(start, Mapping) and "uniform" in start]
+    return list(dict.fromkeys(" to ".join(map(str, ends)) for ends in drawn))
+
+
+def _range(values: set[int] | set[float]) -> str:
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"

@@ -1,0 +1,88 @@
+"""The commands of the command line, and how typer gets them."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from cwndlab.base.errors import ExtraError
+
+from .output import echo
+
+_HERE = "cwndlab.cli"
+_APPS, _LINUX = "cwndlab.apps", "cwndlab_linux"
+#: Where each command is, in the order of the help. Only the module of the command that is called is imported.
+_COMMANDS = {
+    "list": f"{_HERE}.studies:list_studies",
+    "new": f"{_HERE}.new:new",
+    "check": f"{_HERE}.check:check",
+    "expand": f"{_HERE}.studies:expand",
+    "run": f"{_HERE}.run:run",
+    "report": f"{_HERE}.folders:report",
+    "compare": f"{_HERE}.folders:compare",
+    "export": f"{_HERE}.folders:export",
+    "trace": f"{_HERE}.trace:trace",
+    "shell": f"{_LINUX}.commands.shell:shell",
+    "explore": f"{_APPS}.explore.command:explore",
+    "explain": f"{_APPS}.captures.command:explain",
+    "evaluate": f"{_APPS}.evaluate.command:evaluate",
+    "search": f"{_APPS}.search.command:search",
+    "fit": f"{_APPS}.fit.command:fit",
+    "differ": f"{_LINUX}.commands.differ:differ",
+    "metrics": f"{_HERE}.reference:metrics",
+    "knobs": f"{_HERE}.reference:knobs",
+    "queues": f"{_HERE}.reference:queues",
+    "apps": f"{_HERE}.reference:apps",
+    "impairments": f"{_HERE}.reference:impairments",
+    "packetdrill": f"{_APPS}.packetdrill.command:packetdrill",
+    "linux": f"{_LINUX}.commands.linux:linux",
+    "doctor": f"{_HERE}.studies:doctor",
+}
+
+
+def _installed(home: str) -> bool:
+    """Whether the package of a command is there. To read all entry points would take each `--help` 40 ms."""
+    return not home.startswith(_LINUX) or find_spec(_LINUX) is not None
+
+
+def command_line(words: Sequence[str] = ()) -> typer.Typer:
+    """The command line, with all commands or only the one that the words call."""
+    called = words[0] if words else None
+    if called in _COMMANDS and not _installed(_COMMANDS[called]):
+        raise ExtraError(f"cwndlab {called}", "cwndlab-linux", "linux")
+    homes = {called: _COMMANDS[called]} if called in _COMMANDS else _COMMANDS
+    made = typer.Typer(
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        pretty_exceptions_enable=False,
+        help="A laboratory for TCP: turns a study file into a report with figures and verdicts.",
+    )
+    made.callback()(_main)
+    for name, home in homes.items():
+        if not _installed(home):
+            continue
+        module, _, function = home.partition(":")
+        command = getattr(import_module(module), function)
+        if isinstance(command, typer.Typer):
+            made.add_typer(command, name=name)
+        else:
+            made.command(name)(command)
+    return made
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from cwndlab import __version__
+
+        echo(f"cwndlab {__version__}")
+        raise typer.Exit
+
+
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="print the version")
+    ] = False,
+) -> None:
+    """A laboratory for TCP: turns a study file into a report with figures and verdicts."""

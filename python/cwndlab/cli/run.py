@@ -1,0 +1,244 @@
+"""`cwndlab run`: runs a study and writes its report."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from cwndlab.base.errors import StudyError
+from cwndlab.base.writing import number_of
+from cwndlab.runs.progress import Progress, span
+
+from . import arguments as opt
+from .arguments import limits_of, load, parse_option, several_kernels
+from .output import MOST_CELLS, echo, progress, same_replicates
+from .start import import_uncollected, without_collection
+
+if TYPE_CHECKING:
+    from cwndlab.api import Study
+    from cwndlab.plan.plan import Plan
+    from cwndlab.results.result import RunResult
+    from cwndlab.runs.campaign import Failure
+    from cwndlab.runs.run_options import RunOptions
+
+
+OutOption = Annotated[
+    Path | None, typer.Option("-o", "--out", metavar="DIR", help="output folder; default: ./STUDY-out")
+]
+UntilOption = Annotated[
+    str | None, typer.Option(metavar="2%", help="add replicates until each 95 % interval is this narrow")
+]
+EventsOption = Annotated[
+    int | None, typer.Option(help="most events of one run of the simulator; default: 10^9")
+]
+MemoryOption = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="most memory of one run of the simulator; default: 384MiB")
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="exit with code 3 if a claim of the study fails")
+]
+VerifyOption = Annotated[
+    bool,
+    typer.Option("--verify", help="run first replicates on linux-virtual twice, and report what differs"),
+]
+VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="print every estimate")]
+
+
+def run(
+    study: opt.StudyArgument,
+    out: OutOption = None,
+    more: opt.MoreSets = None,
+    set_: opt.SetOption = None,
+    cc: opt.CcOption = None,
+    metric: opt.MetricOption = None,
+    seed: opt.SeedOption = None,
+    replicates: opt.ReplicatesOption = None,
+    until: UntilOption = None,
+    threads: opt.ThreadsOption = None,
+    cluster: opt.ClusterOption = None,
+    store: opt.StoreOption = None,
+    sensitivity: opt.SensitivityOption = None,
+    backend: opt.BackendOption = "simulator",
+    stack: opt.StackOption = None,
+    kernel: opt.KernelsOption = None,
+    verify: VerifyOption = False,
+    limit: opt.LimitOption = None,
+    max_events: EventsOption = None,
+    max_memory: MemoryOption = None,
+    strict: StrictOption = False,
+    quiet: opt.QuietOption = False,
+    verbose: VerboseOption = False,
+    json_: opt.JsonOption = False,
+) -> None:
+    """Run a study and write its report. A second run in the same folder runs only what is missing."""
+    began = time.monotonic()
+    with import_uncollected():
+        from cwndlab.runs.run_options import RunOptions
+
+        import_module("cwndlab.cli.summary")
+        import_module("cwndlab.results.execution")
+    kernel, kernels = several_kernels(kernel, backend)
+    with without_collection():
+        loaded = load(study, set_, more, [*limits_of(limit, backend), *kernels], cc, metric)
+    options = RunOptions(
+        out=out or Path(f"{loaded.name}-out"),
+        seed=seed,
+        replicates=replicates,
+        until=_share(until),
+        threads=threads,
+        cluster=cluster,
+        store=store,
+        sensitivity=sensitivity,
+        backend=backend,
+        stack=stack,
+        kernel=kernel,
+        verify=verify,
+        max_events=max_events,
+        max_memory_bytes=_size(max_memory),
+    )
+    if backend == "linux":
+        _warn_of_real_time(loaded, options)
+    _perform(loaded, options, _Printer(began, backend, quiet, verbose, json_), strict)
+
+
+class _Printer(NamedTuple):
+    """What is printed of a run."""
+
+    began: float
+    backend: str
+    quiet: bool
+    verbose: bool
+    json: bool
+
+    def results(self, result: "RunResult") -> None:
+        """The numbers."""
+        from . import summary
+
+        for line in result.campaign.damaged:
+            echo(f"note: {line}", err=True)
+        if self.quiet:
+            return
+        from cwndlab.plan.study_warnings import study_warnings
+        from cwndlab.records.failures import SHOWN
+
+        for text in study_warnings(result.plan.evenly_spaced(MOST_CELLS)):
+            echo(f"warning: {text}", err=True)
+        failed = list(result.results.failed.items())
+        for cell, text in failed[:SHOWN]:
+            echo(f"warning: {cell}: {text}", err=True)
+        if len(failed) > SHOWN:
+            more = number_of(len(failed) - SHOWN, "more cell")
+            echo(f"warning: connections failed in {more}", err=True)
+        if self.backend == "simulator" and (note := same_replicates(result.plan)):
+            echo(f"note: {note}", err=True)
+        if not self.json:
+            if self.verbose:
+                summary.estimates(result)
+            summary.show(result, time.monotonic() - self.began)
+
+    def end(self, result: "RunResult", out: str | Path | None) -> None:
+        """What comes after the report has been written."""
+        from . import summary
+
+        if self.json:
+            summary.as_json(result, time.monotonic() - self.began)
+        elif not self.quiet and (result.report is not None or not result.failures):
+            echo(f"report: {result.report or out}")
+
+
+def _perform(loaded: "Study", options: "RunOptions", printer: _Printer, strict: bool) -> None:
+    """Runs the study and prints results as soon as they are known, which is before figures are drawn."""
+    from cwndlab.results.execution import checked_plan, run_plan
+
+    from .summary import failed_claims
+
+    display = ExitStack()
+    printed = False
+
+    def results(result: "RunResult") -> None:
+        nonlocal printed
+        printed = True
+        display.close()
+        printer.results(result)
+
+    try:
+        with display:
+            shown = display.enter_context(progress(printer.quiet))
+            with without_collection():
+                plan = checked_plan(loaded, options)
+            _note_excess(plan, options, shown)
+            result = run_plan(plan, options, progress=shown, judged=results)
+    except KeyboardInterrupt:
+        kept = f"finished runs are kept in {options.out}"
+        echo(f"stopped; {kept}: run the same command again to continue", err=True)
+        raise typer.Exit(130) from None
+    if not printed:  # no run has a number, so there is no report
+        results(result)
+    printer.end(result, options.out)
+    if result.failures:
+        _print_failures(result.failures)
+        failed_runs = number_of(len(result.failures), "run")
+        echo(f"error: {failed_runs} failed; the others are kept in {options.out}", err=True)
+        raise typer.Exit(1)
+    if strict and (failed := failed_claims(result)):
+        echo(f"error: {len(failed)} claims fail: {', '.join(failed)}", err=True)
+        raise typer.Exit(3)
+
+
+def _warn_of_real_time(loaded: "Study", options: "RunOptions") -> None:
+    """A note before runs in real time that take more than ten minutes."""
+    from cwndlab.runs.estimate import real_seconds
+    from cwndlab.runs.kernel_side import kernels
+
+    plan = loaded.plan(replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
+    at_once = options.threads or kernels().AT_ONCE
+    seconds = real_seconds(plan, at_once)
+    if seconds > 600:
+        said = f"{at_once} runs at once, in real time, take {span(seconds)} for all (less what is kept)"
+        echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
+
+
+def _note_excess(plan: "Plan", options: "RunOptions", shown: Progress) -> None:
+    """A note before runs that are likely to exceed their budget of events or memory."""
+    from cwndlab.runs.estimate import excess_of_budget
+
+    if options.backend != "simulator":
+        return
+    if said := excess_of_budget(plan, options.max_events, options.max_memory_bytes):
+        shown.note(f"note: {said}")
+
+
+def _print_failures(failures: Sequence["Failure"]) -> None:
+    """Ten failures, those of one reason as one, and what to do."""
+    reasons = Counter(failure.reason for failure in failures)
+    first = {failure.reason: failure for failure in reversed(failures)}
+    for reason in list(reasons)[:10]:
+        more = f" (and {reasons[reason] - 1} more)" if reasons[reason] > 1 else ""
+        one = first[reason]
+        echo(f"failed: {one.cell}, replicate {one.replicate}{more}: {reason}", err=True)
+    if len(reasons) > 10:
+        echo(f"… and for {len(reasons) - 10} more reasons", err=True)
+    for advice in dict.fromkeys(failure.advice for failure in failures if failure.advice):
+        echo(f"what to do: {advice}", err=True)
+
+
+def _size(text: str | None) -> int | None:
+    from cwndlab._core import parse_bytes
+
+    return None if text is None else parse_option(text, parse_bytes, "--max-memory")
+
+
+def _share(until: str | None) -> float | None:
+    if until is None:
+        return None
+    from cwndlab.study.units import parse_share
+
+    value = parse_option(until, parse_share, "--until")
+    if not 0 < value < 1:
+        raise StudyError(f"{until} is no precision", key="--until", right="between 0% and 100%")
+    return value

@@ -1,0 +1,85 @@
+"""What `cwndlab run` prints at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cwndlab.base.writing import number_of, plain_row
+from cwndlab.report.draft import count_verdicts, incompatible_of, joint_of, read_summary
+from cwndlab.runs.progress import span
+from cwndlab.stats.verdict import Verdict
+
+from .output import echo, echo_json, estimate_text
+
+if TYPE_CHECKING:
+    from cwndlab.results.result import RunResult
+
+
+def failed_claims(result: RunResult) -> list[str]:
+    """The claims that do not hold."""
+    return (
+        []
+        if result.folder is None
+        else count_verdicts(result.folder / "claims.csv")[1].get(Verdict.FAILS, [])
+    )
+
+
+def summary(result: RunResult, seconds: float) -> dict[str, Any]:
+    """The outcome of a run as data."""
+    folder = result.folder
+    verdicts, claims = (
+        ({}, {})
+        if folder is None
+        else (count_verdicts(folder / f)[0] for f in ("verdicts.csv", "claims.csv"))
+    )
+    kept = read_summary(folder) if folder is not None else {}
+    return {
+        "study": result.study.name,
+        "report": str(result.report) if result.report is not None else None,
+        "cells": len(result.plan.cells),
+        "replicates_run": result.campaign.performed,
+        "seconds": round(seconds, 3),
+        "failed_runs": len(result.failures),
+        "failed_connections": dict(result.results.failed),
+        "verdicts": verdicts,
+        "incompatible": kept.get("incompatible"),
+        "mean_changes": kept.get("mean_changes"),
+        "claims": claims,
+    }
+
+
+def show(result: RunResult, seconds: float) -> None:
+    """A few lines for people."""
+    found = summary(result, seconds)
+    cells = number_of(found["cells"], "cell")
+    if result.campaign.performed:
+        echo(f"{cells}, {number_of(result.campaign.performed, 'run')} in {span(seconds)}")
+    else:
+        echo(f"{cells}, nothing to run: all results were kept")
+    for what in ("verdicts", "claims"):
+        if found[what]:
+            echo(f"{what}: {_counts(found[what])}")
+    if (joint := joint_of(found)) is not None:
+        for mean in joint.means:
+            echo(mean.text)
+        echo(joint.text)
+    if (incompatible := incompatible_of(found)) is not None:
+        echo(incompatible.text)
+
+
+def _counts(tally: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in tally.items())
+
+
+def estimates(result: RunResult) -> None:
+    """Every number with its interval."""
+    for row in result.estimates.to_pylist():
+        words = estimate_text(row["value"], row["ci_low"], row["ci_high"], row["unit"])
+        echo(f"{row['cell']}  {row['quantity']}: {words}")
+
+
+def as_json(result: RunResult, seconds: float) -> None:
+    """The same with all estimates, as JSON."""
+    rows = [plain_row(row) for row in result.estimates.to_pylist()]
+    echo_json({**summary(result, seconds), "estimates": rows})

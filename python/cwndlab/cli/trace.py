@@ -1,0 +1,61 @@
+"""`cwndlab trace`: the packets of one run, in formats that other tools read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cwndlab.base.errors import OutputError, StudyError
+
+from . import arguments as opt
+from .arguments import limits_of, load, one_cell
+
+FORMATS = ("csv", "text", "pcapng", "ns")
+FormatOption = Annotated[
+    str, typer.Option("--format", metavar="|".join(FORMATS), autocompletion=lambda: list(FORMATS))
+]
+
+
+def trace(
+    study: opt.StudyArgument,
+    more: opt.MoreSets = None,
+    set_: opt.SetOption = None,
+    cc: opt.CcOption = None,
+    metric: opt.MetricOption = None,
+    format_: FormatOption = "csv",
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="default: standard output")
+    ] = None,
+    seed: opt.SeedOption = None,
+    replicate: opt.ReplicateOption = 0,
+    backend: opt.BackendOption = "simulator",
+    stack: opt.StackOption = None,
+    kernel: opt.KernelOption = None,
+    limit: opt.LimitOption = None,
+) -> None:
+    """Print the packets of one run, of the first cell that --set leaves, as seen at the observation point."""
+    from cwndlab.base.writing import output_errors, write_atomic
+    from cwndlab.runs.run_options import RunOptions
+    from cwndlab.runs.single_run import trace as make
+
+    if format_ == "pcapng" and out is None and sys.stdout.isatty():
+        right = (
+            f"write -o {Path(study).stem}.pcapng, or send it to a program: … --format pcapng | tshark -r -"
+        )
+        raise StudyError("pcapng is binary, and the output is a terminal", key="--format", right=right)
+    one = one_cell(
+        load(study, set_, more, limits_of(limit, backend), cc, metric),
+        RunOptions(backend=backend, stack=stack, kernel=kernel, seed=seed),
+    )
+    data = make(one.cell, format_, seed=one.seed, replicate=replicate, kernel=one.kernel)
+    if out is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    if out.is_dir():
+        raise OutputError(f"{out}: is a folder; name a file")
+    with output_errors(out):
+        write_atomic(out, data)

@@ -1,0 +1,254 @@
+"""How a study's quantities are measured in a run: each in its window, scaled to its unit, and reduced."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from cwndlab._core import unit_factor
+from cwndlab.base.core import Value
+from cwndlab.base.numbers import Range, derived_range, median, quantile, reduced_range
+from cwndlab.records.run_view import Column, RunView
+from cwndlab.records.window import WindowedRun, window_of
+
+from ._declared import get
+
+
+class MeasuredQuantity(Protocol):
+    """What is known here of a study's quantity: a metric with options, or an operation on two quantities."""
+
+    @property
+    def name(self) -> str:
+        """What the study calls it."""
+
+    @property
+    def metric(self) -> str | None:
+        """The metric's name; None if it is derived."""
+
+    @property
+    def options(self) -> dict[str, object]:
+        """The metric's options."""
+
+    @property
+    def within(self) -> str | None:
+        """How many samples are reduced to one."""
+
+    @property
+    def unit(self) -> str | None:
+        """Its unit; None for the metric's own."""
+
+    @property
+    def window_name(self) -> str | None:
+        """The scenario's name of its window; None for the whole run."""
+
+    @property
+    def operation(self) -> str | None:
+        """How it is derived."""
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The quantities that it is derived from."""
+
+
+def unit_of(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> str:
+    """The unit of a quantity's values."""
+    return quantity.unit or _own_unit(quantity, quantities)
+
+
+def _own_unit(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> str:
+    """The unit of what the metric or the derivation gives."""
+    if quantity.metric is not None:
+        return "1" if quantity.within == "count" else get(quantity.metric).unit
+    of, by = (unit_of(quantities[name], quantities) for name in quantity.operands)
+    if quantity.operation == "ratio":
+        return "1" if of == by else of if by == "1" else f"{of}/{by}" if "/" not in by else f"{of}/({by})"
+    if quantity.operation == "increase":
+        return "%"
+    if quantity.operation == "product":
+        return of if by == "1" else by if of == "1" else f"{of} {by}"
+    return of
+
+
+def scale_of(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> float:
+    """What a value of the metric or the derivation is multiplied by to be in the quantity's unit.
+
+    ValueError if the units are not of one kind, or the operands of a sum or a difference differ in unit. A
+    count takes whatever unit says what is counted.
+    """
+    if quantity.operation in ("sum", "difference", "increase"):
+        of, by = (unit_of(quantities[name], quantities) for name in quantity.operands)
+        if of != by and not (_is_count(of) and _is_count(by)) and unit_factor(by, of) != 1.0:
+            raise ValueError(
+                '"{}" is in {of} and "{}" in {by}; give both the same unit'.format(
+                    *quantity.operands, of=of, by=by
+                )
+            )
+    if quantity.unit is None or quantity.within == "count":
+        return 1.0
+    return unit_factor(_own_unit(quantity, quantities), quantity.unit)
+
+
+def _is_count(unit: str) -> bool:
+    """Whether values in this unit count something ("packets", "timeouts")."""
+    for base in ("s", "bit/s", "B", "%"):
+        try:
+            unit_factor(unit, base)
+        except ValueError:
+            continue
+        return False
+    return True
+
+
+def range_of(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> Range:
+    """Which values a quantity can take, in its unit."""
+    if quantity.metric is not None:
+        metric = get(quantity.metric)
+        own = next((r for name, r in metric.ranges.items() if quantity.options.get(name)), metric.range)
+        if quantity.within is not None:
+            own = reduced_range(quantity.within, own)
+    else:
+        of, by = (range_of(quantities[name], quantities) for name in quantity.operands)
+        own = derived_range(quantity.operation, of, by)
+    return own.times(scale_of(quantity, quantities))
+
+
+def is_centred(quantity: MeasuredQuantity) -> bool:
+    """Whether a quantity's expectation is 0, whatever the cell."""
+    return quantity.metric is not None and get(quantity.metric).centred
+
+
+def is_list(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> bool:
+    """Whether a quantity is a list of numbers per run."""
+    if quantity.metric is not None:
+        return get(quantity.metric).many and quantity.within is None
+    return is_list(quantities[quantity.operands[0]], quantities)
+
+
+class _Step(NamedTuple):
+    """How one quantity is computed: by its metric, or from two others."""
+
+    quantity: MeasuredQuantity
+    measure: Callable[..., Any] | None
+    scale: float
+    range: Range
+
+
+class Measurer:
+    """Measures a study's quantities in run after run: what is the same in all of them is looked up once."""
+
+    def __init__(self, quantities: Sequence[MeasuredQuantity]) -> None:
+        self._known = {quantity.name: quantity for quantity in quantities}
+
+    def __reduce__(self) -> tuple[type[Measurer], tuple[Sequence[MeasuredQuantity]]]:
+        return Measurer, (tuple(self._known.values()),)  # metrics of the user's own travel as code
+
+    def measure(self, run: RunView) -> dict[str, Value]:
+        """Every quantity in one run, each in its window."""
+        windows: dict[tuple[int, int], WindowedRun] = {}
+        named: dict[str | None, WindowedRun] = {}
+        values: dict[str, Value] = {}
+        for quantity, measure, scale, within in self._steps:
+            if measure is None:
+                value = _derived(quantity, scale, values)
+            else:
+                name = quantity.window_name
+                if name not in named:
+                    window = window_of(run.scenario, name)
+                    if window not in windows:
+                        windows[window] = WindowedRun(run, *window)
+                    named[name] = windows[window]
+                value = _measured(quantity, measure, scale, named[name])
+            values[quantity.name] = _checked(quantity.name, within, value)
+        return values
+
+    @cached_property
+    def _steps(self) -> list[_Step]:
+        """The quantities, each after those that it is derived from."""
+        steps: dict[str, _Step] = {}
+
+        def add(quantity: MeasuredQuantity) -> None:
+            if quantity.name not in steps:
+                measure = None
+                if quantity.metric is not None:
+                    measure = get(quantity.metric).measure
+                else:
+                    for operand in quantity.operands:
+                        add(self._known[operand])
+                known = self._known
+                steps[quantity.name] = _Step(
+                    quantity, measure, scale_of(quantity, known), range_of(quantity, known)
+                )
+
+        for quantity in self._known.values():
+            add(quantity)
+        return list(steps.values())
+
+
+def _measured(
+    quantity: MeasuredQuantity, measure: Callable[..., Any], scale: float, window: WindowedRun
+) -> Value:
+    result = measure(window, **quantity.options)
+    if quantity.within is not None:
+        result = _reduce(quantity.within, result)
+    if isinstance(result, int | float | np.integer | np.floating):
+        return float(result) * scale
+    samples = result.tolist() if isinstance(result, np.ndarray) else result
+    return [float(item) * scale for item in samples]
+
+
+def _derived(quantity: MeasuredQuantity, scale: float, values: Mapping[str, Value]) -> Value:
+    of, by = (values[name] for name in quantity.operands)
+    if isinstance(of, list) or isinstance(by, list):
+        if not (isinstance(of, list) and isinstance(by, list)):
+            raise ValueError(
+                f"quantity {quantity.name} mixes a list and a number; reduce the list by `within`"
+            )
+        return [_derive(quantity.operation, a, b) * scale for a, b in zip(of, by, strict=False)]
+    return _derive(quantity.operation, of, by) * scale
+
+
+def _checked(name: str, within: Range, value: Value) -> Value:
+    """The value, if its metric says that it is possible; else an error of this run alone."""
+    low, high = within.limits
+    for item in value if isinstance(value, list) else (value,):
+        if item < low or item > high:
+            raise ValueError(
+                f"quantity {name} is {item:.9g}, outside its range, {within.low:g} to {within.high:g}"
+            )
+    return value
+
+
+def _derive(kind: str | None, a: float, b: float) -> float:
+    match kind:
+        case "ratio":
+            return a / b if b != 0 else math.nan
+        case "increase":
+            return 100 * (a / b - 1) if b != 0 else math.nan
+        case "product":
+            return a * b
+        case "sum":
+            return a + b
+    return a - b
+
+
+def _reduce(how: str, samples: Sequence[float] | Column) -> float:
+    """One number of several; NaN of none (their count is 0)."""
+    data = np.asarray(samples, dtype=np.float64).ravel()
+    if how == "count":
+        return float(len(data))
+    if len(data) == 0:
+        return 0.0 if how == "sum" else math.nan
+    if how.startswith("p"):
+        return quantile(data, float(how[1:]) / 100)
+    reductions: dict[str, Callable[[Any], Any]] = {
+        "mean": np.mean,
+        "median": median,
+        "min": np.min,
+        "max": np.max,
+        "sum": np.sum,
+    }
+    return float(reductions[how](data))

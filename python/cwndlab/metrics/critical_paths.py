@@ -1,0 +1,40 @@
+"""Where the time of objects and connections goes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from cwndlab.base.core import BUDGET_TABLES
+from cwndlab.base.numbers import Floats
+from cwndlab.records.critical_path import Part
+
+from . import RunView
+from ._declared import metric
+
+
+@metric(unit="s", low=0, many=True, tables=BUDGET_TABLES)
+def time_spent(
+    run: RunView,
+    *,
+    part: Part,
+    kind: Literal["page", "file", "transaction", "object", "connection"] = "page",
+    traffic: str | None = None,
+) -> Floats:
+    r"""Time that objects spent in one part of their critical path: the parts of an object add up to its
+    delay.
+
+    $$ D_i = \sum_{p} T_{i,p} $$
+
+    From the arrival of an object's last byte the path leads back, packet by packet, to what each one
+    waited for, on whichever connection that was (Barford and Crovella, "Critical path analysis of TCP
+    transactions", SIGCOMM 2000); docs/guide/explain.md describes the parts. Of the finished objects that
+    began in the window; with `kind = "connection"`, of the connections that were opened in it. Reduce it
+    by `within` (mean, sum).
+
+    For one traffic entry of the study, or for all; in the order of the records.
+    """
+    budgets = run.once(("budgets", kind), lambda: run.budgets(kind))
+    mine = np.isin(budgets["traffic"], run.traffic(traffic))
+    return np.asarray(budgets[f"{part}_ns"][mine] / 1e9)

@@ -1,0 +1,1 @@
+"""The results of a run: as values, tables, figures, files and a folder."""

@@ -1,0 +1,45 @@
+"""What kept the senders of one run from sending."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
+from cwndlab.diagnosis.from_outside import diagnose_outside
+from cwndlab.diagnosis.from_records import conversations, with_failures
+from cwndlab.plan.scenario import has_connections, indices_of_flow, sender
+from cwndlab.runs.single_run import Repeatable, view_again
+
+
+def explain_run(
+    source: Repeatable, cell: str, replicate: int, flow: str | None, at_s: float | None, longest: int
+) -> Diagnosis:
+    """The diagnosis of one flow of a run, simulated again with the probes that it needs.
+
+    Of a QUIC stack, which does not report what it waited for, the numbers that its records show.
+
+    Raises:
+        NotFoundError: there is no such flow.
+        OutputError: the run cannot be simulated again.
+
+    """
+    scenario = source.scenario(cell)
+    traffic = _traffic(scenario["traffic"], flow)
+    node = sender(scenario["traffic"][traffic])
+    if "stack" in scenario["traffic"][traffic]:
+        on: dict[str, object] = {"connections": True, "cwnd": True, "segments_at": node}
+        view = view_again(source, cell, replicate, on)
+        outside = diagnose_outside(view.columns, scenario, traffic, node, at_s)
+        return with_failures(outside, view.columns, traffic)
+    on = {"connections": True, "limits": True, "states": True, "cwnd": True, "segments_at": node}
+    view = view_again(source, cell, replicate, on)
+    found = conversations(view.columns, scenario, traffic, node, simulated=not source.backend)
+    return with_failures(diagnose(found, at_s, longest), view.columns, traffic)
+
+
+def _traffic(entries: Sequence[Mapping[str, Any]], flow: str | None) -> int:
+    """The index of the traffic entry of this name, or the first instance; without a name, TCP before QUIC."""
+    found = [k for k, entry in enumerate(entries) if has_connections(entry)]
+    chosen = indices_of_flow([str(entries[k]["name"]) for k in found], flow, " of TCP or QUIC")
+    return min((found[k] for k in chosen), key=lambda k: "stack" in entries[k])

@@ -1,0 +1,197 @@
+"""The record tables of a study's runs: by table, cell and replicate, with names in place of indices."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cwndlab.base.errors import NotFoundError, check_arguments, nearest
+from cwndlab.plan.scenario import indices_of_flow, sender, watched_host
+from cwndlab.records.run_view import bottleneck, flow_of
+from cwndlab.records.window import interval_edges
+from cwndlab.runs.single_run import Recorded, Tables, with_probes
+
+from .result_folder import with_cell
+
+#: Tables that a probe gives: what has to be in the scenario's probes for each.
+PROBES: dict[str, Callable[[Mapping[str, Any]], Mapping[str, object]]] = {
+    "cwnd": lambda scenario: {"cwnd": True},
+    "queues": lambda scenario: {"queues": [bottleneck(scenario["links"])]},
+    "segments": lambda scenario: {"segments_at": watched_host(scenario)},
+    "limits": lambda scenario: {"limits": True},
+    "states": lambda scenario: {"states": True},
+    "timeouts": lambda scenario: {"states": True},
+    "delays": lambda scenario: {"delays": True},
+    "accecn": lambda scenario: {"accecn": True},
+}
+
+
+class RecordTables(Mapping[str, pa.Table]):
+    """The record tables of the selected cells, as Arrow tables with the names of flows and links.
+
+    ``records["segments"]`` is that of each cell's first replicate, ``records("segments", replicate=3)`` that
+    of another; `cell` names the cell, `flow` the traffic (with ".0", ".1", … if there are several instances),
+    `link` a direction such as "r1>r2". Times are in nanoseconds. ``run.sel({"iw": 4}).records`` has the
+    tables of fewer cells.
+
+    A run that is not kept is simulated again, which gives the same to the bit. So is one whose probe was off:
+    `cwnd`, `limits`, `states`, `timeouts`, `delays`, `accecn`, `queues` (of the bottleneck), `segments` (at
+    the first flow's sender). "budget" is where the time went, as `RunResult.budget` gives it.
+
+    A pyarrow Table has ``__arrow_c_stream__``: polars, pandas and DuckDB take it without a copy.
+    """
+
+    def __init__(self, cells: Sequence[str], source: Recorded) -> None:
+        """`source` gives the tables of each cell's replicates."""
+        self._cells = cells
+        self._made: dict[tuple[str, int], pa.Table] = {}
+        self.source = source
+
+    def __getitem__(self, name: str) -> pa.Table:
+        return self(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """The tables that were recorded."""
+        found = (item for cell in self._cells for item in self.source.tables(cell, 0).items())
+        return iter(sorted({name for name, table in found if name not in PROBES or table.num_rows}))
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the table was recorded; nothing is simulated."""
+        return name in set(self)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __repr__(self) -> str:
+        first = self._cells[0]
+        tables = sorted(self.source.tables(first).items())
+        rows = [f"    {name:<22}{table.num_rows} rows" for name, table in tables if table.num_rows]
+        return "\n".join([f"<RecordTables of {_cells_text(self._cells)}; recorded in {first}:", *rows]) + ">"
+
+    def _repr_html_(self) -> str:
+        from html import escape  # only notebooks need it
+
+        return f"<pre>{escape(repr(self))}</pre>"
+
+    @check_arguments
+    def __call__(self, name: str, *, cell: str | None = None, replicate: int = 0) -> pa.Table:
+        """A record table of one replicate of each selected cell.
+
+        Args:
+            name: "connections", "objects", "links", "cwnd", "queues", "segments", "limits", …
+            cell: of this one alone, by its name (`run.cells` lists them); `run.sel` selects by axes.
+            replicate: which one, from 0.
+
+        Returns:
+            The table; times are in nanoseconds, other units in the names of columns.
+
+        Raises:
+            NotFoundError: there is no such table, cell or replicate.
+            OutputError: a run is not kept and cannot be simulated again.
+
+        """
+        if cell is not None:
+            if cell not in self._cells:
+                raise NotFoundError(f'no cell "{cell}"; {nearest(cell, self._cells)}')
+            return RecordTables([cell], self.source)(name, replicate=replicate)
+        if (name, replicate) not in self._made:
+            tables = [with_cell(self.of_cell(name, cell, replicate), cell) for cell in self._cells]
+            self._made[name, replicate] = pa.concat_tables(tables)
+        return self._made[name, replicate]
+
+    def of_cell(self, name: str, cell: str, replicate: int) -> pa.Table:
+        """The table of one run, without a column `cell`."""
+        if name == "budget":
+            from .time_budgets import budget_table
+
+            return budget_table(self.source, cell, replicate)
+        tables = self.source.tables(cell, replicate)
+        scenario = self.source.scenario(cell)
+        if name in PROBES and not tables.get(name, ()):
+            tables = with_probes(self.source, cell, replicate, PROBES[name](scenario))
+        if name not in tables:
+            raise NotFoundError(f'there is no table "{name}"; {nearest(name, tables)}')
+        return with_names(tables[name], tables.get("connections"), scenario)
+
+    def only_cell(self) -> str:
+        """The one cell that is selected; NotFoundError if there are several."""
+        if len(self._cells) > 1:
+            raise NotFoundError(
+                f"{len(self._cells)} cells are selected; select one by axes, run.sel({{AXIS: VALUE, …}}), or "
+                f'by its name, run.sel(cell="{self._cells[0]}")'
+            )
+        return self._cells[0]
+
+
+def _cells_text(cells: Sequence[str]) -> str:
+    return cells[0] if len(cells) == 1 else f"{len(cells)} cells"
+
+
+def segments(source: Recorded, cell: str, replicate: int, flow: str | None) -> pa.Table:
+    """The named segments seen at the study's observation point; without one, at the flow's sender."""
+    scenario = source.scenario(cell)
+    entries = [e for e in scenario["traffic"] if flow in (None, e["name"], flow_of(e["name"]))]
+    tables = source.tables(cell, replicate)
+    if scenario["probes"]["segments_at"] is None and entries:
+        tables = with_probes(source, cell, replicate, {"segments_at": sender(entries[0])})
+    return with_names(tables["segments"], tables.get("connections"), scenario)
+
+
+def queue(source: Recorded, cell: str, replicate: int, link: int) -> pa.Table:
+    """The samples of the queue of one direction of a link, by its index."""
+    table = source.tables(cell, replicate).get("queues")
+    if table is None or link not in table.column("link").to_pylist():
+        table = with_probes(source, cell, replicate, {"queues": [link]})["queues"]
+    return table
+
+
+def with_intervals(
+    source: Recorded, cell: str, replicate: int, interval_s: float
+) -> tuple[Tables, Mapping[str, Any]]:
+    """The tables of a run that has counters at the edges of intervals, and its scenario."""
+    scenario = source.scenario(cell)
+    edges = interval_edges(0, int(scenario["duration_ns"]), interval_s)
+    windows = {f"{a} to {b} ns": [a, b] for a, b in itertools.pairwise(edges)}
+    changed = {**scenario, "windows": {**scenario.get("windows", {}), **windows}}
+    return source.simulate_again(cell, replicate, {"windows": changed["windows"]}), changed
+
+
+def with_names(table: pa.Table, connections: pa.Table | None, scenario: Mapping[str, Any]) -> pa.Table:
+    """The table with `flow` and `link` as names; one that has `connection` alone gets its flow."""
+    flows = [str(entry["name"]) for entry in scenario["traffic"]]
+    links = [str(link["name"]) for link in scenario["links"]]
+    columns = table.column_names
+    if "traffic" in columns:
+        at = columns.index("traffic")
+        table = table.set_column(at, "flow", _words(table.column("traffic"), flows))
+    elif "connection" in columns and connections is not None:
+        serials = connections.column("connection").to_numpy()
+        traffic = np.zeros(int(serials.max(initial=0)) + 1, dtype=np.int32)
+        traffic[serials] = connections.column("traffic").to_numpy()
+        rows = table.column("connection").to_numpy()
+        table = table.add_column(columns.index("connection"), "flow", _words(pa.array(traffic[rows]), flows))
+    if "link" in table.column_names:
+        at = table.column_names.index("link")
+        table = table.set_column(at, "link", _words(table.column("link"), links))
+    return table
+
+
+def rows_of_flow(table: pa.Table, flow: str | None) -> pa.Table:
+    """The rows of a flow, by its name or that of one instance; NotFoundError names the nearest."""
+    if flow is None:
+        return table
+    column = table.column("flow")
+    names = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
+    wanted = [names[k] for k in indices_of_flow(names, flow)]
+    return table.filter(np.isin(np.asarray(column.to_pylist(), dtype=object), wanted))
+
+
+def _words(indices: pa.Array | pa.ChunkedArray, words: list[str]) -> pa.Array:
+    """A dictionary column of these words."""
+    if isinstance(indices, pa.ChunkedArray):
+        indices = indices.combine_chunks()
+    return pa.DictionaryArray.from_arrays(indices.cast(pa.int32()), pa.array(words, pa.string()))

@@ -1,0 +1,500 @@
+"""The results of a study: statistics, records, figures.
+
+What draws and explains is imported when it is called: most runs end without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import pyarrow as pa
+
+from cwndlab import _core
+from cwndlab.base.errors import (
+    ArgumentError,
+    NotFoundError,
+    OutputError,
+    StudyError,
+    check_arguments,
+    nearest,
+)
+from cwndlab.base.plain_files import read_inside
+from cwndlab.base.writing import number_of
+from cwndlab.metrics import is_list
+from cwndlab.stats.results import Estimate, Results, Variation
+from cwndlab.study.grammar import COMPARISONS
+from cwndlab.study.units import seconds
+
+from .records import RecordTables, rows_of_flow
+from .result_tables import Estimates, ResultTables, overview, table_of_words
+from .samples import OF_XARRAY, Samples, group_flows
+from .selection import select_cells
+
+if TYPE_CHECKING:
+    import altair as alt
+    import xarray
+
+    from cwndlab.diagnosis.diagnosis import Diagnosis
+    from cwndlab.plan.plan import Plan
+    from cwndlab.report.contents import Outputs
+    from cwndlab.report.discrepancies import Discrepancy
+    from cwndlab.report.figures import Drawing
+    from cwndlab.report.judge import Judged
+    from cwndlab.report.widget import PageWidget
+    from cwndlab.runs.campaign import Campaign, Failure
+    from cwndlab.study.outputs import Figure
+    from cwndlab.study.schema import Scalar
+    from cwndlab.study.study_spec import StudySpec
+
+    from .plot import Plots
+
+
+T = TypeVar("T")
+#: Attributes that it had once, and what to write.
+_FORMER = {"table": "every value is in the table `values`"}
+
+
+@dataclass(eq=False, repr=False)
+class RunResult:
+    """A study's results: numbers in `estimates` and `values`, packets in `records`; `sel` selects."""
+
+    SELECTED: ClassVar[str] = "run.sel({})"
+
+    plan: Plan
+    results: Results
+    records: RecordTables
+    #: Whose results these are: it counts what was run, and what was kept from before.
+    campaign: Campaign
+    #: Runs that failed; the others are there.
+    failures: list[Failure]
+    #: The results under each choice of `--sensitivity` that was run.
+    variations: list[Variation]
+    #: Where everything was written, if anywhere.
+    folder: Path | None = None
+    report: Path | None = None
+    #: Of a kernel's runs that were reported: the simulator's results of the same plan.
+    simulated: Results | None = None
+    #: The results before cells were selected; None if none were.
+    of_all_cells: Results | None = None
+
+    @classmethod
+    def of_campaign(cls, campaign: Campaign, folder: Path | None = None) -> RunResult:
+        """The results of a plan that was run, or opened in its folder."""
+        records = RecordTables([cell.id for cell in campaign.plan.cells], campaign)
+        results, choices = campaign.results(), campaign.variations()
+        return cls(campaign.plan, results, records, campaign, campaign.failures, choices, folder)
+
+    @property
+    def study(self) -> StudySpec:
+        """The study that was run."""
+        return self.plan.study
+
+    def __repr__(self) -> str:
+        size = f"{number_of(len(self.results.cells), 'cell')}, {number_of(self.plan.runs, 'run')}"
+        if self.of_all_cells is not None:
+            size = f"{len(self.results.cells)} of {len(self.of_all_cells.cells)} cells"
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        head = f"RunResult of {self.study.name}: {size}{failed}, seed {self.plan.seed}"
+        return overview(head, self.axes, self.study.outline.quantities)
+
+    @property
+    def axes(self) -> dict[str, list[Scalar]]:
+        """The axes of the selected cells, each with its values."""
+        return {name: list(values) for name, values in self.results.axes.items()}
+
+    @property
+    def quantities(self) -> dict[str, str]:
+        """The quantities, each with its unit."""
+        return dict(self.results.units)
+
+    @property
+    def cells(self) -> pa.Table:
+        """The selected cells: `cell`, which the tables of records have, too, and the axes."""
+        return self._tables.cells()
+
+    @check_arguments
+    def sel(self, axes: Mapping[str, object] | None = None, /, **more: object) -> RunResult:
+        """The results of the cells with these values of axes, as `sel` of xarray.
+
+        Args:
+            axes: for each axis a value as `study.set` takes it (10, "10Mbps"), several values in a list or an
+                array, or those from one number to another, `slice(1, 4)`. None stands for the cells without
+                the axis.
+            more: the same as keywords; `cell` stands for the names of cells.
+
+        Raises:
+            NotFoundError: there is no such axis, or no cell with these values.
+
+        """
+        cells = select_cells(self.results, {**(axes or {}), **more})
+        names = {cell.id for cell in cells}
+        return replace(
+            self,
+            results=self.results.restrict(cells),
+            plan=replace(self.plan, cells=tuple(self.campaign.cells[cell.id] for cell in cells)),
+            failures=[failure for failure in self.failures if failure.cell in names],
+            records=RecordTables([cell.id for cell in cells], self.campaign),
+            of_all_cells=self.of_all_cells or self.results,
+        )
+
+    @property
+    def _tables(self) -> ResultTables:
+        axes = (self.of_all_cells or self.results).axes
+        return ResultTables(self.results, {name: self.study.outline.axes[name].names for name in axes})
+
+    def _check(self, quantity: str, *, many: bool) -> None:
+        """NotFoundError if there is no such quantity; ArgumentError if it has one value for each run, but is
+        to have many, or the other way round.
+        """
+        known = {one.name: one for one in self.study.outline.quantities}
+        if quantity not in known:
+            raise NotFoundError(f'no quantity "{quantity}"; {nearest(quantity, known)}')
+        if is_list(known[quantity], known) and not many:
+            has = "has a value for each of a run's objects, which depend on each other"
+            raise ArgumentError(f'"{quantity}" {has}; run.samples("{quantity}") gives them')
+        if many and not is_list(known[quantity], known):
+            raise ArgumentError(f'"{quantity}" has one value for each run; run.values has them')
+
+    @check_arguments
+    def estimate(self, quantity: str) -> Estimate:
+        """The estimate of one quantity in the one selected cell.
+
+        Raises:
+            NotFoundError: there is no such quantity, or several cells are selected.
+            ArgumentError: the quantity has many values for each run; `samples` gives them.
+
+        """
+        self._check(quantity, many=False)
+        return ResultTables(self.results, {}).estimate(self.records.only_cell(), quantity)
+
+    @property
+    def estimates(self) -> Estimates:
+        """Every quantity that is a number, of every selected cell, with its 95 % interval; prints as a table.
+
+        Columns: `cell`, the axes in their own types, `quantity`, `unit`, `value`, `ci_low`, `ci_high`,
+        `replicates`, `method`, `warning` (why the interval may be too narrow).
+        """
+        return self._tables.estimates()
+
+    @property
+    def sensitivity(self) -> Estimates:
+        """The same under each choice of `--sensitivity` that was run: `choice` and `setting` name it.
+
+        Only the selected cells that a choice changes are listed; the others are as in `estimates`.
+        """
+        return self._tables.under(self.variations)
+
+    @property
+    def values(self) -> pa.Table:
+        """Every value that is a number: a row for each selected cell, replicate and quantity.
+
+        Columns: `cell`, the axes in their own types, `replicate` (from 0), `quantity`, `unit`, `value` (NaN
+        where it could not be measured).
+        """
+        return self._tables.values()
+
+    @check_arguments
+    def samples(self, quantity: str) -> pa.Table:
+        """The values of a quantity that has one for each page, packet or other object, in each selected cell.
+
+        Columns: `cell`, the axes, `replicate`, `index` (from 0, in the order of the objects), `quantity`,
+        `unit`, `value`.
+
+        Raises:
+            NotFoundError: there is no such quantity.
+            ArgumentError: the quantity is one number for each run; `values` has it.
+
+        """
+        self._check(quantity, many=True)
+        return self._tables.samples(quantity)
+
+    @check_arguments
+    def __getitem__(self, quantity: str) -> Samples:
+        """A quantity of the selected cells, to be compared and computed with.
+
+        >>> run["share"].sel(flow="bbr1").compare("ratio", to={"buffer": 0.5})  # doctest: +SKIP
+
+        Args:
+            quantity: its name; what is measured for each flow goes by its name without the flow's, and `flow`
+                is one of its axes.
+
+        Raises:
+            NotFoundError: there is no such quantity.
+            ArgumentError: it has many values for each run; `samples` gives them.
+
+        """
+        groups = group_flows(self.study.outline.quantities)
+        flows = groups.get(quantity, {})
+        if quantity not in groups:
+            self._check(quantity, many=False)
+        for name in flows.values():
+            self._check(name, many=False)
+        return Samples.of_results(self.results, quantity, flows)
+
+    def compare(self, other: RunResult, kind: str = "difference") -> Estimates:
+        """Every number next to that of the same cell in another run: ours against theirs.
+
+        Runs with the same seed are compared in pairs, as cells of one run are.
+
+        Args:
+            other: the run to compare with, as of a changed study or another version.
+            kind: "difference", "ratio", "increase" or "decrease", as of `Samples.compare`.
+
+        Returns:
+            A row for each cell and quantity that both have, as of `estimates`. `other` is the other run's
+            number, `significant` whether the interval of the difference leaves out 0.
+
+        Raises:
+            ArgumentError: there is no such comparison.
+            NotFoundError: the runs have no number in common.
+
+        """
+        if kind not in COMPARISONS:
+            raise ArgumentError(f'there is no comparison "{kind}"; {nearest(kind, COMPARISONS)}')
+        return self._tables.compared_with(other.results, kind)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            right = f"; {_FORMER[name]}" if name in _FORMER else ""
+            if name in (*OF_XARRAY, "to_pandas"):
+                right = f"; write run.to_xarray().{name}"
+            elif name in getattr(self.__dict__.get("results"), "units", ()):
+                right = f'; write run["{name}"]'
+            raise AttributeError(f"RunResult has no `{name}`{right}", name="" if right else name, obj=self)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Every value as an xarray Dataset: a variable for each quantity that is a number.
+
+        Its dimensions are the study's axes and `replicate`; NaN marks where a combination was not run or a
+        value could not be measured. Where cells have different axes, the dimension `cell` takes their place,
+        and the axes are coordinates along it. Attributes: `units` and `long_name` of variables, `title`,
+        `study`, `seed` and `cwndlab_version` of the dataset.
+
+        Raises:
+            ExtraError: xarray is not installed.
+
+        """
+        study = {"title": self.study.title, "study": self.study.name, "seed": self.plan.seed}
+        return self._tables.dataset({**study, "cwndlab_version": _core.version()})
+
+    def _failed(self) -> str:
+        """How many runs failed, and why the first did; nothing without failures."""
+        if not self.failures:
+            return ""
+        first = self.failures[0]
+        where = f"{first.cell}, replicate {first.replicate}"
+        return f"{len(self.failures)} of {self.plan.runs} runs failed, the first {where}: {first.reason}"
+
+    def widget(self) -> PageWidget:
+        """The report, which runs its cells, as a widget for a notebook.
+
+        Raises:
+            OutputError: the run left no report (no folder was given), or cannot be read.
+            ExtraError: anywidget is not installed.
+
+        """
+        if self.report is None:
+            raise OutputError("the run left no report; give it a folder: study.run('results')")
+        from cwndlab.report.widget import page_widget
+
+        try:
+            return page_widget(
+                self.study.title, read_inside(self.report.parent, self.report.name).decode("utf-8")
+            )
+        except OSError as error:
+            raise OutputError(f"{self.report}: cannot be read: {error.strerror}") from error
+
+    def _repr_html_(self) -> str:
+        from html import escape  # only notebooks need it
+
+        title = f"<h4>{escape(self.study.title)}</h4><p>{len(self.results.cells)} cells</p>"
+        failed = f"<p>{escape(self._failed())}</p>" if self.failures else ""
+        figures = (drawn._repr_html_() for drawn in self._of_figures(lambda spec: self.figure(spec.id)))
+        return f"{title}{failed}{self.estimates._repr_html_()}{next(figures, '')}"
+
+    @check_arguments
+    def budget(self, kind: str | None = None, flow: str | None = None, *, replicate: int = 0) -> pa.Table:
+        """Where the time of each finished object and each connection went in a run of the selected cell.
+
+        Args:
+            kind: "page", "file", "transaction", "object" or "connection"; default: all.
+            flow: the traffic's name in the study, or one instance of it ("web.1"); default: all.
+            replicate: from 0.
+
+        Returns:
+            A row for each part that took time: `flow`, `kind`, `index` (of a connection its serial number),
+            `start_ns`, `end_ns`, `part`, `spent_ns`. The parts add up to `end_ns - start_ns`.
+
+        Raises:
+            NotFoundError: there is no such flow, or several cells are selected.
+            OutputError: the run cannot be simulated again.
+
+        """
+        import pyarrow.compute as pc  # takes longer to load than most of what a short run needs
+
+        from cwndlab.records.critical_path import KINDS
+
+        if kind not in (None, *KINDS):
+            raise NotFoundError(f'there is no kind "{kind}"; {nearest(str(kind), KINDS)}')
+        table = rows_of_flow(self.records.of_cell("budget", self.records.only_cell(), replicate), flow)
+        return table if kind is None else table.filter(pc.equal(table.column("kind"), kind))
+
+    @check_arguments
+    def explain(
+        self,
+        flow: str | None = None,
+        *,
+        at: str | float | None = None,
+        longest: int = 5,
+        replicate: int = 0,
+    ) -> Diagnosis:
+        """What limited a sender at a moment, and what led there; or the longest waits of a flow.
+
+        Of a QUIC stack, which does not report what it waited for, the summary only.
+
+        Args:
+            flow: the traffic's name in the study, or one instance of it ("web.1"); default: the first.
+            at: the moment, as "14.4s" or in seconds; default: the longest waits.
+            longest: how many waits, without `at`.
+            replicate: from 0.
+
+        Returns:
+            The diagnosis: `print` shows it in sentences; `waits`, `waited_s`, `cause` and `to_dict()` are for
+            programs.
+
+        Raises:
+            NotFoundError: there is no such flow, or several cells are selected.
+            OutputError: the run cannot be simulated again.
+
+        """
+        from .explanation import explain_run
+
+        moment = None if at is None else seconds("at", at)
+        chosen = self.records.only_cell()
+        return explain_run(self.campaign, chosen, replicate, flow, moment, longest)
+
+    @property
+    def claims(self) -> pa.Table:
+        """The verdict on each claim of the study, by the selected cells.
+
+        Columns: `claim`, `section`, `verdict` ("holds", "fails", "undecided", …), `detail`, `text`, `assert`,
+        `cause`.
+        """
+        from cwndlab.report.draft import CLAIM_COLUMNS, claim_rows
+
+        return table_of_words(CLAIM_COLUMNS, claim_rows(self._judged()))
+
+    @property
+    def verdicts(self) -> pa.Table:
+        """Each number of the study's tables next to the published one, with its verdict.
+
+        Columns: those of verdicts.csv in a result folder (docs/guide/verdicts.md).
+        """
+        from cwndlab.report.draft import CSV_COLUMNS, verdict_rows
+
+        return table_of_words(CSV_COLUMNS, verdict_rows(self._judged()))
+
+    def _judged(self) -> Judged:
+        from cwndlab.report.judge import judge
+
+        return judge(self._outputs(), self.results)
+
+    def _outputs(self) -> Outputs:
+        from cwndlab.report.contents import outputs_of
+
+        return outputs_of(self.study, self.folder or self.study.folder or Path())
+
+    @check_arguments
+    def discrepancies(self, *, budgets: bool = False) -> list[Discrepancy]:
+        """The published numbers that ours differ from or only follow in trend (docs/guide/differences.md).
+
+        Each has the choices of `--sensitivity` that were run and move it: by how much, and whether nearer to
+        the published value. `print` shows it in sentences; `to_dict()` is for programs.
+
+        Args:
+            budgets: whether to simulate two runs of each again, to compare where its objects' time goes.
+
+        """
+        from cwndlab.report.draft import discrepancies_of
+
+        outputs = self._outputs()
+        cells = {cell.id for cell in self.results.cells}
+        found = discrepancies_of(outputs, self.of_all_cells or self.results, self.variations)
+        found = [one for one in found if one.cell in cells]
+        if not budgets:
+            return found
+        from .time_budgets import with_mean_times
+
+        return [with_mean_times(self.campaign, one, self.variations) for one in found]
+
+    @check_arguments
+    def figure(self, id_: str) -> Drawing:
+        """A figure of the study, drawn from these results; a notebook shows it, `svg_file` and `png()` are
+        its files.
+
+        Raises:
+            NotFoundError: the study has no figure of this name.
+            StudyError: nothing was measured for it.
+
+        """
+        from cwndlab.report.figures import draw
+
+        spec = self._figure(id_)
+        return draw(spec, self._drawable(spec))
+
+    def _drawable(self, spec: Figure) -> Results:
+        """The results with what this figure shows."""
+        if spec.kind != "budget":
+            return self.results
+        from .time_budgets import with_budgets
+
+        return with_budgets(self.campaign, self.results, [spec])
+
+    def _figure(self, id_: str) -> Figure:
+        specs = {spec.id: spec for spec in self.study.outline.figures}
+        if id_ not in specs:
+            raise NotFoundError(f'no figure "{id_}" in {self.study.name}; {nearest(id_, specs)}')
+        return specs[id_]
+
+    @check_arguments
+    def chart(self, id_: str) -> alt.TopLevelMixin:
+        """A figure of the study as an Altair chart, to zoom into, restyle or save. Its data are `.datasets`.
+
+        Raises:
+            NotFoundError: the study has no such figure.
+            StudyError: none of its cells was run.
+
+        """
+        return self._chart(self._figure(id_))
+
+    def _draw(self, quantity: str | None) -> alt.TopLevelMixin:
+        if quantity is not None:
+            return self[quantity].plot()
+        for chart in self._of_figures(self._chart):
+            return chart
+        raise NotFoundError('the study has no figure of these cells; write run.plot("QUANTITY")')
+
+    def _of_figures(self, draw: Callable[[Figure], T]) -> Iterator[T]:
+        """What `draw` makes of each figure whose cells were run."""
+        for spec in self.study.outline.figures:
+            with suppress(StudyError):
+                yield draw(spec)
+
+    def _chart(self, spec: Figure) -> alt.TopLevelMixin:
+        from cwndlab.report.figures import chart
+
+        return chart(spec, self._drawable(spec))
+
+    @property
+    def plot(self) -> Plots:
+        """Altair charts: `run.plot()` is the first figure, `run.sel(iw=4).plot.cwnd("cubic")`, `sequence`, …
+        are of single runs.
+        """
+        from .plot import Plots
+
+        return Plots(self.records, self._draw)

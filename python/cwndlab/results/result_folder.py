@@ -1,0 +1,432 @@
+"""The result folder: made, checked, and filled with everything but the report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cwndlab import _core
+from cwndlab.base.errors import CwndlabError, OutputError
+from cwndlab.base.laws import LawCode
+from cwndlab.base.plain_files import read_inside, unlink_inside, write_inside
+from cwndlab.base.writing import output_errors
+from cwndlab.metrics import MetricCode, describe_metric, reopen_metric
+from cwndlab.plan.load import build_checked, rebuild
+from cwndlab.plan.plan import Plan, make_plan
+from cwndlab.report.contents import MAX_README, README, REPORT
+from cwndlab.runs.campaign import Campaign
+from cwndlab.runs.catalogue import CATALOGUE
+from cwndlab.runs.executors.threads import Threads
+from cwndlab.runs.store.folder_store import FolderStore
+from cwndlab.study import toml
+from cwndlab.study.document import CLAIMS, document_of_text
+from cwndlab.study.files import MAX_BYTES, STUDY, read_copy, resolve_inside
+from cwndlab.study.modify import modify
+from cwndlab.study.study_spec import StudySpec
+
+_MARK = "provenance.json"
+_PACKAGE = Path(__file__).parent.parent
+#: Folders of the sources of congestion controls and metrics in Python.
+_SOURCES = {"congestion_controls": "congestion_controls", "metrics": "own_metrics"}
+
+
+def prepare(folder: Path, study: StudySpec) -> FolderStore:
+    """The store of a folder that is new, empty, or holds results of the same study; OutputError otherwise."""
+    with output_errors(folder):
+        if folder.is_symlink() and not folder.exists():
+            raise OutputError(f"{folder}: is a link that leads nowhere; choose another folder")
+        if folder.exists():
+            if not folder.is_dir():
+                raise OutputError(f"{folder}: exists and is not a folder; choose another name")
+            if (folder / "store").is_dir():
+                _same_study(folder, study)
+            elif any(folder.iterdir()):
+                raise OutputError(f"{folder}: exists and holds other files; choose a new or an empty folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise OutputError(f"{folder}: cannot be written; choose another folder")
+    store = FolderStore(folder / "store")
+    with output_errors(folder):
+        for left in folder.glob("*.tmp-*"):  # of a run that was killed while it wrote
+            if not left.is_dir() or left.is_symlink():
+                unlink_inside(folder, left.name)
+    return store
+
+
+def begin(folder: Path, study: StudySpec) -> None:
+    """Writes the study into the folder, and that its results are not finished."""
+    with output_errors(folder):
+        write_inside(folder, STUDY, study_text(study).encode())
+        _copy_beside(study, folder)
+        write_inside(
+            folder,
+            _MARK,
+            json.dumps({"study": study.name, "title": study.title, "unfinished": True}).encode(),
+        )
+
+
+def inputs(campaign: Campaign, folder: Path) -> str:
+    """Digest of everything that results and report are made of: runs, measures, the study's files, and the
+    code of cwndlab by its files' sizes and times.
+    """
+    study = campaign.plan.study
+    rule = campaign.rule
+    parts = [
+        study_text(study),
+        study.claims.model_dump_json(),
+        str(study.document.chosen),
+        str(rule),
+        *(f"{cell} {campaign.key(cell, 0)} {wanted}" for cell, wanted in campaign.wanted.items()),
+        *(f"{name} {key}" for name, key in campaign.work.ids.items()),
+    ]
+    digest = hashlib.sha256("\0".join(parts).encode())
+    with output_errors(folder):
+        for name, content in files_of(study).items():
+            digest.update(f"\0{name}\0".encode() + content)
+    for at, below, files in os.walk(_PACKAGE):
+        below[:] = sorted(set(below) - {"__pycache__"})
+        for file in sorted(files):
+            about = os.stat(f"{at}/{file}")  # noqa: PTH116 - a Path for each takes longer than the rest
+            digest.update(f"\0{at}/{file} {about.st_size} {about.st_mtime_ns}".encode())
+    return digest.hexdigest()
+
+
+def has_report_of(folder: Path, digest: str) -> bool:
+    """Whether the folder has the finished report of these inputs."""
+    try:
+        known = json.loads(read_inside(folder, _MARK)).get("inputs")
+    except (OSError, ValueError, AttributeError):
+        return False
+    return bool(known == digest and (folder / REPORT).is_file())
+
+
+def _same_study(folder: Path, study: StudySpec) -> None:
+    try:
+        mark = json.loads(read_inside(folder, _MARK))
+        known, title = mark["study"], mark.get("title", study.title)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
+    kept, mine = (known, study.name) if known != study.name else (title, study.title)
+    if kept != mine:
+        raise OutputError(
+            f'{folder}: holds results of the study "{kept}", not of "{mine}"; choose another folder'
+        )
+
+
+def study_text(study: StudySpec) -> str:
+    """The study as run: its own text, or generated if keys were changed or it was built in code."""
+    document = study.document
+    if document.text is not None and not document.changes:
+        return document.text
+    changes = "".join(f"# {key} = {value!r}\n" for key, value in document.changes.items())
+    return (f"# As run, changed by:\n{changes}\n" if changes else "") + toml.dumps(study.raw)
+
+
+def files_of(study: StudySpec) -> dict[str, bytes]:
+    """The claims and the files that a study names, by their names relative to its folder."""
+    if study.folder is None:
+        return {}
+    names = [table.published for table in study.outline.tables if table.published is not None]
+    names += [item.file for item in study.base.distributions.values() if item.file is not None]
+    # A choice that is not run may name a file that is not there.
+    names += [trace for trace in _traces_in(study.raw) if (study.folder / trace).is_file()]
+    names += [CLAIMS] if (study.folder / CLAIMS).is_file() else []
+    found = {name: read_copy(study.folder, resolve_inside(study.folder, name)) for name in names}
+    for name in (README, "published/SOURCE.md"):
+        with suppress(OSError):  # the report does without, too
+            found[name] = read_inside(study.folder, name, MAX_README)
+    return found
+
+
+def _traces_in(value: object) -> list[str]:
+    """The files of rates and delays that a part of a study names: a link, or what changes one."""
+    if isinstance(value, Mapping):
+        own = value.get("trace")
+        inside = [name for part in value.values() for name in _traces_in(part)]
+        return [own, *inside] if isinstance(own, str) else inside
+    return [name for part in value for name in _traces_in(part)] if isinstance(value, list | tuple) else []
+
+
+def _copy_beside(study: StudySpec, folder: Path) -> None:
+    """Copies the claims and the files that the study names, so that the folder is a study of its own."""
+    if study.folder is None or study.folder.resolve() == folder.resolve():
+        return
+    for name, content in files_of(study).items():
+        write_inside(folder, name, content)
+
+
+def write_provenance(folder: Path, content: Mapping[str, Any]) -> None:
+    """provenance.json, whole or not at all."""
+    with output_errors(folder):
+        write_inside(folder, _MARK, _lines(content).encode())
+
+
+def _lines(content: Mapping[str, Any]) -> str:
+    """JSON with a line for each key and each element of a list: `indent` is thirty times slower."""
+    lines = []
+    for key, value in content.items():
+        parts = [json.dumps(one, default=str) for one in value] if isinstance(value, list) else []
+        text = "[\n  " + ",\n  ".join(parts) + "\n ]" if len(parts) > 1 else json.dumps(value, default=str)
+        lines.append(f" {json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def stacks(plan: Plan) -> dict[str, Any]:
+    """What provenance.json says of the QUIC stacks: the crate and version of each."""
+    used = {name for cell in plan.cells for name in cell.compiled.stacks}
+    versions = _core.stack_versions()
+    return {"stacks": {name: versions[name] for name in sorted(used)}} if used else {}
+
+
+def kernel_laws(plan: Plan) -> dict[str, Any]:
+    """What provenance.json says of the congestion controls that only kernels have."""
+    found = dict.fromkeys(law for cell in plan.cells for law in cell.compiled.kernel_laws)
+    return {"kernel_laws": list(found)} if found else {}
+
+
+def keep_code(folder: Path, laws: Collection[LawCode], metrics: Collection[MetricCode]) -> dict[str, Any]:
+    """Copies the sources of the user's own code; what provenance.json says of it."""
+    kept = {}
+    for key, codes in (("congestion_controls", laws), ("metrics", metrics)):
+        sources = folder / _SOURCES[key]
+        if codes:
+            with output_errors(folder):
+                for code in codes:
+                    write_inside(folder, f"{sources.name}/{code.name}.py", code.source.encode())
+            about = [
+                code.describe() if isinstance(code, LawCode) else describe_metric(code) for code in codes
+            ]
+            kept[key] = [{**one, "copy": f"{sources.name}/{one['name']}.py"} for one in about]
+    return kept
+
+
+def _kept_code(folder: Path, content: Mapping[str, Any], key: str) -> Iterator[tuple[Any, str]]:
+    """What a finished run says of the user's own code, and each source; none is run."""
+    for item in content.get(key, []):
+        with output_errors(folder):
+            file = Path(f"{item['name']}.py").name
+            yield item, read_inside(folder, f"{_SOURCES[key]}/{file}").decode("utf-8")
+
+
+def read_provenance(folder: Path) -> dict[str, Any]:
+    """provenance.json of a result folder; OutputError if it is none."""
+    if not folder.exists():
+        raise OutputError(f"{folder}: there is no such folder; `cwndlab run STUDY -o {folder}` makes it")
+    try:
+        content: dict[str, Any] = json.loads(read_inside(folder, _MARK))
+        content["study"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise OutputError(
+            f"{folder}: is no result folder (no {_MARK} in it); name what `cwndlab run -o` was given"
+        ) from None
+    if content.get("unfinished"):
+        raise OutputError(
+            f"{folder}: the run did not come to its end; the same `cwndlab run … -o {folder}` continues"
+        )
+    return content
+
+
+def with_cell(table: pa.Table, cell: str) -> pa.Table:
+    """The table with a first column that names the cell."""
+    label = pa.DictionaryArray.from_arrays(pa.array([0] * table.num_rows, pa.int32()), pa.array([cell]))
+    return table.add_column(0, pa.field("cell", label.type), label)
+
+
+@contextmanager
+def open_folder(folder: Path, kind: type[StudySpec] = StudySpec) -> Iterator[tuple[Campaign, dict[str, Any]]]:
+    """What a result folder holds, its study as this type, and its provenance.
+
+    OutputError if something in it is missing or damaged.
+    """
+    with damage_as_error(folder), FolderStore(folder / "store", read_only=True) as store:
+        content = read_provenance(folder)
+        yield _load(folder, kind, store, content), content
+
+
+def _load(folder: Path, kind: type[StudySpec], store: FolderStore, content: Mapping[str, Any]) -> Campaign:
+    stated = read_statements(folder / _MARK, content)
+    counts = {cell.id: cell.replicates if cell.requested is None else cell.requested for cell in stated.cells}
+    for item, source in _kept_code(folder, content, "metrics"):
+        reopen_metric(item, source)
+    laws = {
+        item["name"]: LawCode(
+            item["name"], item["class"], item["file"], source, item["uses_random"], item.get("imports", "")
+        )
+        for item, source in _kept_code(folder, content, "congestion_controls")
+    }
+    # The kernels may be gone, or have been built elsewhere.
+    catalogue = replace(CATALOGUE, kernel_laws=partial(frozenset, stated.kernel_laws))
+    text, claims = (_own_text(folder, name) for name in (STUDY, CLAIMS))
+    if text is None:
+        raise OutputError(f"{folder}: has no {STUDY}; run the study again")
+    document = document_of_text(text, name=content["study"], file=folder / STUDY)
+    document = replace(document, claims=claims or "")
+    study = build_checked(kind, document, catalogue)
+    study = replace(study, catalogue=replace(catalogue, laws=laws))
+    study = rebuild(study, modify(study, content.get("set", {})))
+    sensitivity = content.get("sensitivity")
+    plan = make_plan(
+        study, replicates=content.get("replicates"), seed=content["seed"], sensitivity=sensitivity
+    )
+    return _complete_campaign(folder, plan, store, counts, content)
+
+
+def _own_text(folder: Path, name: str) -> str | None:
+    """The text of a file of a result folder, None if there is none; OutputError if it is no plain file."""
+    try:
+        return read_inside(folder, name, MAX_BYTES).decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise OutputError(f"{folder / name}: cannot be read: {reason}; run the study again") from None
+
+
+def _complete_campaign(
+    folder: Path, plan: Plan, store: FolderStore, counts: Mapping[str, int], content: Mapping[str, Any]
+) -> Campaign:
+    """The campaign of a folder that lacks nothing."""
+    of_kernel = content.get("backend_keys", {})
+    campaign = Campaign(
+        plan,
+        store,
+        Threads(1),
+        backend=content.get("backend_key", ""),
+        backends={cell.id: of_kernel[cell.kernel] for cell in plan.cells if cell.kernel in of_kernel},
+        runs_laws=False,
+        engine=content["engine"],
+        ids=content.get("value_ids", {}),
+    )
+    campaign.wanted |= {cell: counts[cell] for cell in campaign.wanted if cell in counts}
+    runs: dict[str, int] = {}  # of cells that are the same run, once
+    for cell, n in campaign.wanted.items():
+        runs[campaign.key(cell, 0)] = max(n, runs.get(campaign.key(cell, 0), 0))
+    lacking = max(0, sum(runs.values()) - len(store))
+    if not lacking:  # no more than the store can hold
+        lacking = sum(
+            not campaign.has_replicate(cell, k) for cell, n in campaign.wanted.items() for k in range(n)
+        )
+    if lacking:
+        raise OutputError(
+            f"{folder}: {_why_lacking(campaign, content)}, so {lacking} of {sum(campaign.wanted.values())} "
+            "replicates have no values; "
+            f"`cwndlab run {folder / 'study.toml'} -o {folder}` makes what is missing"
+        )
+    return campaign
+
+
+def _why_lacking(campaign: Campaign, content: Mapping[str, Any]) -> str:
+    """Why a folder lacks values: their metrics are others today, the cells are, or something is damaged."""
+    found = (
+        campaign.store.values(key)
+        for cell in campaign.wanted
+        if (key := campaign.key(cell, 0)) in campaign.store
+    )
+    kept = next(found, None)
+    version = f"{_core.version()} (the runs are of {content.get('cwndlab')})"
+    if kept is None:
+        return f"runs are damaged, or cwndlab {version} compiles this study to other ones"
+    if changed := [name for name, id_ in campaign.ids.items() if id_ not in kept]:
+        return f"cwndlab {version} measures {', '.join(changed)} by other code"
+    return "runs are missing or damaged"
+
+
+#: More replicates than any run has.
+MOST_REPLICATES = 10_000_000
+_Count = Annotated[int, Field(ge=0, le=MOST_REPLICATES)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class StatedCell(_Part):
+    """A cell and its replicates."""
+
+    id: str
+    replicates: _Count
+    #: Those that failed included; results of versions before 0.4 do not state it.
+    requested: _Count | None = None
+
+
+class StatedMetric(_Part):
+    """A metric of the user's own, without its code."""
+
+    name: str
+    unit: str
+    range: Annotated[list[float | int | bool | None], Field(min_length=3, max_length=3)]
+    formula: str
+    tables: list[str]
+    options: list[str]
+    list_: bool = Field(alias="list")
+    file: str
+
+
+class StatedLaw(_Part):
+    """A congestion control in Python, without its code."""
+
+    name: str
+    class_: str = Field(alias="class")
+    file: str
+    uses_random: bool
+
+
+class Stated(_Part):
+    """What is read of provenance.json; whatever else it holds is for people."""
+
+    study: str
+    cwndlab: str
+    engine: str
+    value_ids: dict[str, str] = {}
+    seed: Annotated[int, Field(ge=0, lt=2**64)]
+    replicates: _Count | None = None
+    sensitivity: str | None = None
+    backend_key: str = ""
+    backend_keys: dict[str, str] = {}
+    kernel_laws: list[str] = []
+    set_: dict[str, Any] = Field(default={}, alias="set")
+    cells: list[StatedCell]
+    metrics: list[StatedMetric] = []
+    congestion_controls: list[StatedLaw] = []
+
+
+def read_statements(file: Path, content: object) -> Stated:
+    """The statements of a provenance.json; OutputError with the first key that is wrong."""
+    try:
+        return Stated.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise OutputError(f"{file}: {key}: {first['msg']}; run the study again") from None
+
+
+@contextmanager
+def damage_as_error(folder: Path) -> Iterator[None]:
+    """Turns what the content of a folder, which no run has written so, leads to into an OutputError."""
+    try:
+        yield
+    except CwndlabError:
+        raise
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        AssertionError,
+        RecursionError,
+        OSError,
+        pa.ArrowException,
+    ) as error:
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise OutputError(f"{folder}: holds what no run writes ({what}); run the study again") from None

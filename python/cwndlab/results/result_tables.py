@@ -1,0 +1,309 @@
+"""The results of selected cells as Arrow tables, and as an xarray Dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from cwndlab.base.errors import ArgumentError, ExtraError, NotFoundError, nearest
+from cwndlab.base.writing import aligned_lines
+from cwndlab.metrics import is_list, unit_of
+from cwndlab.stats.difference import compare_datasets
+from cwndlab.stats.results import CellInfo, Estimate, Results, Variation
+from cwndlab.study.values import text
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+    from cwndlab.study.schema import Quantity, Scalar
+
+_ARROW = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+
+#: The columns of tables, after those of the cell and its axes.
+ESTIMATES = (
+    dict.fromkeys(("quantity", "unit"), pa.string())
+    | dict.fromkeys(("value", "ci_low", "ci_high"), pa.float64())
+    | {"replicates": pa.int64(), "method": pa.string(), "warning": pa.string()}
+)
+VALUES = {"replicate": pa.int64(), "quantity": pa.string(), "unit": pa.string(), "value": pa.float64()}
+SAMPLES = {"replicate": pa.int64(), "index": pa.int64()} | VALUES
+
+
+#: So many values of an axis are shown.
+SHOWN = 5
+#: So many estimates are printed.
+PRINTED = 60
+
+
+#: The types of columns that are no words.
+_TYPES: dict[str, tuple[Callable[[str], float | bool | str], pa.DataType]] = {
+    **dict.fromkeys(("measured", "ci_low", "ci_high", "published"), (float, pa.float64())),
+    **dict.fromkeys(("compatible", "close", "counted"), ("yes".__eq__, pa.bool_())),
+    "replicates": (int, pa.int64()),
+}
+
+
+class Estimates:
+    """Estimates as a table that prints: a pyarrow table with a line for each.
+
+    pandas, polars and DuckDB take it as it is: `pd.DataFrame(estimates)`, `pl.DataFrame(estimates)`;
+    `pl.from_arrow` takes `to_arrow()`. It has the methods of the pyarrow table, too.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def to_arrow(self) -> pa.Table:
+        """The pyarrow table."""
+        return self.table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas DataFrame.
+
+        Raises:
+            ExtraError: pandas is not installed.
+
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise ExtraError("to_pandas", "pandas", "notebook") from None
+        return pandas.DataFrame(self)
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.table.column_names)
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as dictionaries."""
+        return list(self)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.table.to_pylist())
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            if name == "table" or name.startswith("__"):  # of a copy that is being made; how others read it
+                raise AttributeError(name)
+            return getattr(self.table, name)
+
+        def __call__(self, *_: object, **__: object) -> None:
+            """Says what to write instead."""
+            right = "write run.estimates, or run.estimate(QUANTITY) for one of them"
+            raise ArgumentError(f"run.estimates is a table, not a method; {right}")
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __getitem__(self, column: str) -> pa.ChunkedArray:
+        if column not in self.table.column_names:
+            right = f'run["{column}"] gives a quantity'
+            raise NotFoundError(f'no column "{column}"; {nearest(str(column), self.column_names)}; {right}')
+        return self.table[column]
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.table.equals(other.table if isinstance(other, Estimates) else other))
+
+    def __repr__(self) -> str:
+        return "\n".join([*aligned_lines(self._lines()), *self._more_rows()])
+
+    def _repr_html_(self) -> str:
+        from html import escape  # only notebooks need it
+
+        head, *body = ["".join(f"<td>{escape(word)}</td>" for word in line) for line in self._lines()]
+        rows = [head.replace("td>", "th>"), *body]
+        table = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table>{table}</table>" + "".join(f"<p>{line}</p>" for line in self._more_rows())
+
+    def _lines(self) -> list[list[str]]:
+        """Headings, and the words for each estimate that is shown, without columns that are empty."""
+        rows = self.table.slice(0, PRINTED).to_pylist()
+        names = self.column_names
+        axes = names[1 : names.index("quantity")]
+        more = [name for name in names[len(axes) + 1 :] if name not in ESTIMATES]
+        lines = [[*(axes or ["cell"]), "quantity", "estimate", *more, "replicates", "method", "warning"]]
+        for row in rows:
+            row["estimate"] = Estimate(*(row[name] for name in Estimate._fields))
+            lines.append(["" if row[name] is None else text(row[name]) for name in lines[0]])
+        used = [any(column[1:]) or not rows for column in zip(*lines, strict=True)]
+        return [[word for word, keep in zip(line, used, strict=True) if keep] for line in lines]
+
+    def _more_rows(self) -> list[str]:
+        """What follows the rows: how many are not shown, and what the methods of the intervals are."""
+        more = [f"… {len(self) - PRINTED} more rows"] if len(self) > PRINTED else []
+        from cwndlab.report.wording import method_text  # only printing needs it
+
+        methods = filter(None, dict.fromkeys(self.table["method"].slice(0, PRINTED).to_pylist()))
+        explained = [f"{method}: {words}" for method in methods if (words := method_text(method)) != method]
+        return [*more, "95 % intervals in brackets.", *explained] if explained else more
+
+
+@dataclass(frozen=True)
+class ResultTables:
+    """The tables of some cells: the same columns, of the same types, whichever cells these are."""
+
+    #: Of the selected cells.
+    results: Results
+    #: The axes of all cells that were run, each with all values that it has in the study.
+    axes: Mapping[str, Sequence[Scalar]]
+
+    def cells(self) -> pa.Table:
+        """The cells and their axes."""
+        return self._table([(cell, ()) for cell in self.results.cells], {})
+
+    def estimate(self, cell: str, quantity: str) -> Estimate:
+        """A quantity of a cell with its interval."""
+        interval = self.results.estimate(cell, quantity)
+        return Estimate.of_interval(cell, quantity, self.results.unit(quantity), interval)
+
+    def estimates(self) -> Estimates:
+        """A row for each cell and number."""
+        return self.of_estimates((cell, self.estimate(cell.id, name)) for cell, name in self._numbers())
+
+    def of_estimates(
+        self,
+        found: Iterable[tuple[CellInfo, Estimate]],
+        more: Mapping[str, Sequence[object]] = MappingProxyType({}),
+    ) -> Estimates:
+        """A row for each of these estimates, and further columns."""
+        table = self._table([(cell, estimate[1:]) for cell, estimate in found], ESTIMATES)
+        for name, values in more.items():
+            table = table.append_column(name, pa.array(values))
+        return Estimates(table)
+
+    def compared_with(self, other: Results, kind: str) -> Estimates:
+        """A row for each number that other results have too: ours against theirs."""
+        cells = {cell.id: cell for cell in self.results.cells}
+        found = [one for one in compare_datasets(other, self.results, kind).numbers if one.cell in cells]
+        if not found:
+            raise NotFoundError("the runs have no number in common")
+        rows = (
+            (cells[one.cell], Estimate.of_interval(one.cell, f"{kind}({one.quantity})", one.unit, one.found))
+            for one in found
+        )
+        others, sure = [one.a for one in found], [one.significant for one in found]
+        return self.of_estimates(rows, {"other": others, "significant": sure})
+
+    def under(self, variations: Sequence[Variation]) -> Estimates:
+        """A row for each cell and number that each choice moves or may move, with the choice."""
+        rows = []
+        for one in variations:
+            cells = {cell.id for cell in self.results.cells} & one.cells
+            mine = replace(self, results=one.results)
+            rows += [
+                (cell, (one.axis, one.value, *mine.estimate(cell.id, name)[1:]))
+                for cell, name in mine._numbers()
+                if cell.id in cells
+            ]
+        columns = dict.fromkeys(("choice", "setting"), pa.string()) | ESTIMATES
+        return Estimates(self._table(rows, columns))
+
+    def values(self) -> pa.Table:
+        """A row for each cell, number and replicate."""
+        rows = [
+            (cell, (replicate, name, self.results.unit(name), value))
+            for cell, name in self._numbers()
+            for replicate, value in enumerate(self.results.values(cell.id, name).tolist())
+        ]
+        return self._table(rows, VALUES)
+
+    def samples(self, quantity: str) -> pa.Table:
+        """A row for each cell, replicate and object of a quantity with many values."""
+        unit = self.results.unit(quantity)
+        rows = [
+            (cell, (replicate, index, quantity, unit, value))
+            for cell in self.results.cells
+            for replicate, values in enumerate(self.results.samples(cell.id, quantity))
+            for index, value in enumerate(values.tolist())
+        ]
+        return self._table(rows, SAMPLES)
+
+    def dataset(self, attributes: Mapping[str, object]) -> xarray.Dataset:
+        """Every number as an xarray Dataset with these attributes."""
+        try:
+            import xarray
+        except ImportError:
+            raise ExtraError("to_xarray", "xarray", "notebook") from None
+        cells, axes = self.results.cells, self.results.axes
+        alike = all(cell.axes.keys() == axes.keys() for cell in cells)
+        dimensions: Mapping[str, list[Any]] = axes if alike else {"cell": [cell.id for cell in cells]}
+        coordinates: dict[str, Any] = {} if alike else {**dimensions}
+        for name, values in axes.items():
+            column = self._axis(name, values if alike else [cell.axes.get(name) for cell in cells])
+            unit = self.results.axis_units.get(name)
+            about = {"long_name": self.results.titles.get(name, name)} | ({"units": unit} if unit else {})
+            coordinates[name] = (name if alike else "cell", column.to_numpy(zero_copy_only=False), about)
+        count = max((len(values) for values in self.results.data.values()), default=0)
+        shape = (*map(len, dimensions.values()), count)
+        found: dict[str, np.ndarray[Any, Any]] = {}
+        for cell, name in self._numbers():
+            places = {**cell.axes, "cell": cell.id}
+            at = tuple(known.index(places[axis]) for axis, known in dimensions.items())
+            runs = self.results.values(cell.id, name)
+            found.setdefault(name, np.full(shape, np.nan))[at][: len(runs)] = runs
+        variables = {}
+        for name, data in found.items():
+            about = {"units": self.results.unit(name), "long_name": self.results.title(name)}
+            variables[name] = ((*dimensions, "replicate"), data, about)
+        return xarray.Dataset(variables, {**coordinates, "replicate": range(count)}, attributes)
+
+    def _numbers(self) -> Iterator[tuple[CellInfo, str]]:
+        """Cells, and their quantities that are one number per replicate."""
+        for cell in self.results.cells:
+            for name in self.results.units:
+                if not self.results.is_list(name) and (cell.id, name) in self.results.data:
+                    yield cell, name
+
+    def _table(
+        self, rows: Sequence[tuple[CellInfo, Sequence[object]]], types: Mapping[str, pa.DataType]
+    ) -> pa.Table:
+        """Rows of cells, with these columns after those that name the cell and its axes."""
+        cells = [cell for cell, _ in rows]
+        table = {"cell": pa.array([cell.id for cell in cells], pa.string())}
+        for name in self.axes:
+            table[name] = self._axis(name, [cell.axes.get(name) for cell in cells])
+        for position, (name, kind) in enumerate(types.items()):
+            table[name] = pa.array([row[position] for _, row in rows], kind)
+        return pa.table(table)
+
+    def _axis(self, name: str, values: Sequence[Scalar | None]) -> pa.Array:
+        """Values of an axis as the type of all its values in the study: numbers and texts are texts."""
+        types = {type(value) for value in self.axes[name]}
+        if len(types) > 1 and types != {int, float}:
+            return pa.array([None if value is None else text(value) for value in values], pa.string())
+        return pa.array(values, _ARROW[float if len(types) > 1 else types.pop()])
+
+
+def table_of_words(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> pa.Table:
+    """Lines of a CSV file as a table with the types of its columns; what is empty is null."""
+    found = list(zip(*rows, strict=True)) or [()] * len(columns)
+    table = {}
+    for name, words in zip(columns, found, strict=True):
+        convert, kind = _TYPES.get(name, (str, pa.string()))
+        table[name] = pa.array([convert(word) if word else None for word in words], kind)
+    return pa.table(table)
+
+
+def overview(head: str, axes: Mapping[str, Sequence[Scalar]], quantities: Sequence[Quantity]) -> str:
+    """A study or its results in lines: the axes with their values, the quantities with their units."""
+    known = {quantity.name: quantity for quantity in quantities}
+    many = {name: ", one for each object" * is_list(quantity, known) for name, quantity in known.items()}
+    values = {
+        name: ", ".join(map(text, some[:SHOWN])) + ", …" * (len(some) > SHOWN) for name, some in axes.items()
+    }
+    units = {name: (unit_of(quantity, known) or "1") + many[name] for name, quantity in known.items()}
+    lines = [f"<{head}"]
+    for title, rows in (("Axes", values), ("Quantities", units)):
+        lines += [f"{title}:", *(f"    {name:<24}{about}" for name, about in rows.items())] if rows else []
+    return "\n".join(lines) + ">"

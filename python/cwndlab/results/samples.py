@@ -1,0 +1,361 @@
+"""A quantity of several cells as one value: selected, compared and computed with by the names of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from cwndlab.base.errors import ArgumentError, ExtraError, NotFoundError, check_arguments, nearest
+from cwndlab.base.writing import with_unit
+from cwndlab.plan.plan import cell_id
+from cwndlab.stats.field import Field, Key, combine
+from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results
+from cwndlab.stats.sample import Number, Sample, relate
+from cwndlab.study.grammar import COMPARISONS
+from cwndlab.study.values import text
+
+from .result_tables import Estimates, ResultTables
+from .selection import select_cells
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas
+    import xarray
+
+    from cwndlab.study.schema import Quantity
+
+Operand: TypeAlias = "Samples | float"
+
+FLOW = "flow"
+"""The axis that names the flow of a quantity that is measured for each."""
+
+
+def group_flows(quantities: Sequence[Quantity]) -> dict[str, dict[str, str]]:
+    """Quantities measured for each flow: the name without the flow's -> flow -> quantity."""
+    names = {one.name for one in quantities}
+    groups: dict[str, dict[str, str]] = {}
+    for one in quantities:
+        flow = one.options.get("traffic")
+        if isinstance(flow, str):
+            word = "".join(letter if letter.isalnum() else "_" for letter in flow)
+            parts = f"{one.name}_".split(f"_{word}_", 1)
+            name = "_".join(parts).rstrip("_") if len(parts) > 1 else one.name
+            if name == one.name or name not in names:
+                groups.setdefault(name, {})[flow] = one.name
+    return groups
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Samples:
+    """Numbers of one quantity, each of a cell and a flow: `run["goodput"]`.
+
+    `sel` selects by axes and flow, `compare` sets cells against others, and `+ - * /` compute with numbers of
+    cells that agree in the axes that both sides have, as expressions of claims do. Axes with one value are
+    `fixed`, and joined with any value. Comparisons are paired where cells saw the same random numbers.
+
+    >>> from cwndlab import Dumbbell, Flow, Run, Study
+    >>> network = Dumbbell(rate="10Mbps", rtt="20ms", buffer=[0.5, 2], flows=[Flow(cc="reno")])
+    >>> study = Study.build("Two buffers", dumbbell=network, measure=["goodput"], run=Run(duration="2s"))
+    >>> goodput = study.run()["goodput"]
+    >>> goodput.compare("ratio", to={"buffer": 0.5}).axes
+    {'buffer': [2]}
+    >>> ratio = goodput.sel(buffer=2) / goodput.sel(buffer=0.5)
+    >>> ratio.estimate() == goodput.compare("ratio", to={"buffer": 0.5}).estimate()
+    True
+    """
+
+    name: str
+    field: Field
+    #: Axes with one value.
+    fixed: Mapping[str, AxisValue]
+    #: The unit of each axis that has one.
+    axis_units: Mapping[str, str]
+
+    @classmethod
+    def of_results(cls, results: Results, name: str, flows: Mapping[str, str]) -> Samples:
+        """A quantity of all cells of results; `flows` names it for each flow, and is empty if it has none."""
+        axes = {axis: [cell.axes.get(axis) for cell in results.cells] for axis in results.axes}
+        varied = [axis for axis, values in axes.items() if len(set(map(text, values))) > 1]
+        fixed = {
+            axis: values[0] for axis, values in axes.items() if axis not in varied and values[0] is not None
+        }
+        by_flow = FLOW not in axes and len(flows) > 1
+        if FLOW not in axes and len(flows) == 1:
+            fixed[FLOW] = next(iter(flows))
+        data = {
+            (*(cell.axes.get(axis) for axis in varied), *((flow,) if by_flow else ())): results.sample(
+                cell.id, quantity
+            )
+            for flow, quantity in (flows or {"": name}).items()
+            for cell in results.cells
+            if (cell.id, quantity) in results.data
+        }
+        return cls(
+            name, Field((*varied, *((FLOW,) if by_flow else ())), data), fixed, dict(results.axis_units)
+        )
+
+    @property
+    def axes(self) -> dict[str, list[AxisValue]]:
+        """The axes that vary, each with its values; `flow` is one of them."""
+        return {name: list(values) for name, values in self._cells.axes.items() if name in self.field.axes}
+
+    @property
+    def unit(self) -> str:
+        """The unit of the numbers."""
+        return next((number.unit for number in self.field.data.values()), "1")
+
+    @cached_property
+    def _keys(self) -> dict[str, Key]:
+        """The place in the field of each number, by a name for it."""
+        return {cell_id(self._named(key)): key for key in self.field.data}
+
+    @cached_property
+    def _cells(self) -> Results:
+        """The numbers as cells with axes, to select from; without values."""
+        cells = tuple(CellInfo(name, {**self._named(key), **self.fixed}) for name, key in self._keys.items())
+        return Results(cells, {}, {}, axis_units=self.axis_units)
+
+    def _named(self, key: Key) -> dict[str, AxisValue]:
+        pairs = zip(self.field.axes, key, strict=True)
+        return {axis: value for axis, value in pairs if value is not None}
+
+    @check_arguments
+    def sel(self, axes: Mapping[str, object] | None = None, /, **more: object) -> Samples:
+        """The numbers with these values of axes, as `sel` of xarray: a single value fixes its axis.
+
+        Args:
+            axes: for each axis, or `flow`, a value, several in a list, or a slice of numbers.
+            more: the same as keywords.
+
+        Returns:
+            The numbers selected, without the axes that were fixed.
+
+        Raises:
+            NotFoundError: there is no such axis, or no number with these values.
+
+        """
+        wanted = {**(axes or {}), **more}
+        cells = select_cells(self._cells, wanted)
+        single = [axis for axis in self.field.axes if axis in wanted and _is_single(wanted[axis])]
+        keep = [at for at, axis in enumerate(self.field.axes) if axis not in single]
+        keys = [self._keys[cell.id] for cell in cells]
+        data = {tuple(key[at] for at in keep): self.field.data[key] for key in keys}
+        fixed = {axis: cells[0].axes[axis] for axis in single if axis in cells[0].axes}
+        made = Field(tuple(self.field.axes[at] for at in keep), data)
+        return replace(self, field=made, fixed={**self.fixed, **fixed})
+
+    @check_arguments
+    def compare(self, kind: str, to: Mapping[str, object]) -> Samples:
+        """Each number against that of the cell which differs from its own in these axes.
+
+        Args:
+            kind: "ratio" (number / other), "difference" (number - other), "increase" (100 (number / other -
+                1) %) or "decrease" (100 (1 - number / other) %).
+            to: the values of axes, or of `flow`, of the cells to compare with: `{"buffer": 0.5}`.
+
+        Returns:
+            The comparisons, without those of a cell with itself.
+
+        Raises:
+            NotFoundError: there is no such axis, value or cell.
+            ArgumentError: there is no such comparison, or `to` names several values or none.
+
+        """
+        if kind not in COMPARISONS:
+            raise ArgumentError(f'there is no comparison "{kind}"; {nearest(kind, COMPARISONS)}')
+        if not to or not all(_is_single(value) for value in to.values()):
+            raise ArgumentError('`to` needs one value for each axis that it names: to={"buffer": 0.5}')
+        other = self.sel(to)
+        itself = [(self.field.axes.index(axis), other.fixed.get(axis)) for axis in to if axis in self.axes]
+        numbers = {
+            key: number
+            for key, number in self.field.data.items()
+            if not all(key[at] == value for at, value in itself)
+        }
+        if not numbers:
+            raise NotFoundError(f"{self.name} has no other cell than that of {dict(to)}")
+        return self._combine(kind, replace(other, name=self.name), Field(self.field.axes, numbers), kind)
+
+    def _combine(self, kind: str, other: Operand, own: Field | None = None, name: str = "") -> Samples:
+        own = own or self.field
+        theirs = other if isinstance(other, Samples) else None
+        right = theirs.field if theirs else Field.number(float(other))  # type: ignore[arg-type]
+        try:
+            made = combine(own, right, partial(relate, kind))
+        except ValueError as error:
+            raise NotFoundError(str(error)) from None
+        fixed = {
+            axis: value
+            for axis, value in self.fixed.items()
+            if theirs is None or theirs.fixed.get(axis, value) == value
+        }
+        units = {**(theirs.axis_units if theirs else {}), **self.axis_units}
+        named = f"{name}({self.name})" if name else f"{self.name} {_SIGNS[kind]} {_name(other)}"
+        return Samples(named, made, {a: v for a, v in fixed.items() if a not in made.axes}, units)
+
+    def __add__(self, other: Operand) -> Samples:
+        return self._combine("sum", other)
+
+    def __sub__(self, other: Operand) -> Samples:
+        return self._combine("difference", other)
+
+    def __mul__(self, other: Operand) -> Samples:
+        return self._combine("product", other)
+
+    def __truediv__(self, other: Operand) -> Samples:
+        return self._combine("ratio", other)
+
+    def _of_number(self, kind: str, number: float) -> Samples:
+        """A number on the left of an operator."""
+        made = combine(Field.number(float(number)), self.field, partial(relate, kind))
+        return replace(self, name=f"{number:g} {_SIGNS[kind]} {self.name}", field=made)
+
+    def __radd__(self, other: float) -> Samples:
+        return self._of_number("sum", other)
+
+    def __rsub__(self, other: float) -> Samples:
+        return self._of_number("difference", other)
+
+    def __rmul__(self, other: float) -> Samples:
+        return self._of_number("product", other)
+
+    def __rtruediv__(self, other: float) -> Samples:
+        return self._of_number("ratio", other)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            right = f"; write to_xarray().{name}" if name in OF_XARRAY else ""
+            raise AttributeError(f"Samples has no `{name}`{right}", name="" if right else name, obj=self)
+
+    def __len__(self) -> int:
+        return len(self.field.data)
+
+    def number(self) -> Number:
+        """The one number, to compute with.
+
+        Raises:
+            NotFoundError: there are several; `sel` selects one.
+
+        """
+        if len(self) != 1:
+            open_ = ", ".join(f"{axis}=…" for axis in self.axes)
+            raise NotFoundError(f"{self.name} has {len(self)} numbers; select one by sel({open_})")
+        return next(iter(self.field.data.values()))
+
+    def estimate(self) -> Estimate:
+        """The one number with its 95 % interval.
+
+        Raises:
+            NotFoundError: there are several; `sel` selects one.
+
+        """
+        self.number()
+        [(cell, key)] = self._keys.items()
+        return self._estimate(cell, key)
+
+    def _estimate(self, cell: str, key: Key) -> Estimate:
+        number = self.field.data[key]
+        return Estimate.of_interval(cell, self.name, number.unit, number.estimate())
+
+    @property
+    def estimates(self) -> Estimates:
+        """Every number with its 95 % interval, as `run.estimates`; prints as a table."""
+        tables = ResultTables(self._cells, self._cells.axes)
+        return tables.of_estimates(
+            (cell, self._estimate(cell.id, self._keys[cell.id])) for cell in self._cells.cells
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """The estimates as a pyarrow table."""
+        return self.estimates.table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The estimates as a pandas DataFrame.
+
+        Raises:
+            ExtraError: pandas is not installed.
+
+        """
+        return self.estimates.to_pandas()
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The variables `value`, `ci_low` and `ci_high` along the axes that vary.
+
+        What is measured (not computed) has `runs`, too, along `replicate`. NaN marks what was not run.
+
+        Raises:
+            ExtraError: xarray is not installed.
+
+        """
+        try:
+            import xarray
+        except ImportError:
+            raise ExtraError("to_xarray", "xarray", "notebook") from None
+        axes = {axis: values for axis, values in self.axes.items()}
+        runs = [number.runs for number in self.field.data.values() if isinstance(number, Sample)]
+        count = max(map(len, runs)) if len(runs) == len(self) else 0
+        shape = tuple(map(len, axes.values()))
+        ends = {name: np.full(shape, np.nan) for name in ("value", "ci_low", "ci_high")}
+        single = np.full((*shape, count), np.nan)
+        for key, number in self.field.data.items():
+            at = tuple(values.index(value) for values, value in zip(axes.values(), key, strict=True))
+            for name, end in zip(ends, number.estimate()[:3], strict=False):
+                ends[name][at] = end
+            if count and isinstance(number, Sample):
+                single[at][: len(number.runs)] = number.runs
+        about = {"units": self.unit}
+        variables = {name: (tuple(axes), values, about) for name, values in ends.items()}
+        if count:
+            variables["runs"] = ((*axes, "replicate"), single, about)
+        return xarray.Dataset(variables, {**axes, **self.fixed}, {"long_name": self.name})
+
+    def plot(self, x: str | None = None) -> alt.TopLevelMixin:
+        """The numbers with their intervals as an Altair chart.
+
+        Args:
+            x: the axis along x; default: the first with numbers, else the first. A line or colour for each
+                value of the others.
+
+        Raises:
+            NotFoundError: there is no such axis.
+
+        """
+        from .plot import plot_numbers  # few need it, and it takes a while to load
+
+        if x is not None and x not in self.axes:
+            raise NotFoundError(f'no axis "{x}"; {nearest(x, self.axes)}')
+        fixed = ", ".join(f"{axis} = {text(value)}" for axis, value in self.fixed.items())
+        titles = with_unit(self.name, self.unit), fixed
+        return plot_numbers(self.field, self.axes, x, titles, self.axis_units)
+
+    def __repr__(self) -> str:
+        fixed = ", ".join(f"{axis} = {text(value)}" for axis, value in self.fixed.items())
+        unit = "" if self.unit == "1" else f" ({self.unit})"
+        return f"<Samples of {self.name}{unit}{f', {fixed}' if fixed else ''}\n{self.estimates!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.estimates._repr_html_()
+
+
+#: Attributes of xarray's objects that their users look for.
+OF_XARRAY = frozenset(
+    ("coords", "data_vars", "dims", "groupby", "isel", "mean", "median", "to_dataframe", "values", "where")
+)
+_SIGNS = {"sum": "+", "difference": "-", "product": "*", "ratio": "/"}
+
+
+def _name(other: Operand) -> str:
+    return other.name if isinstance(other, Samples) else f"{other:g}"
+
+
+def _is_single(wanted: object) -> bool:
+    """Whether a selection names one value, so that its axis is fixed."""
+    if getattr(wanted, "ndim", None) == 0:
+        return True
+    return isinstance(wanted, str | bytes) or not isinstance(wanted, Iterable | slice)

@@ -1,0 +1,68 @@
+"""Which cells a selection names: `sel(buffer=1)`, `sel(cc=["cubic", "bbr1"])`, `sel(rate=slice(1, 10))`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from cwndlab.base.errors import NotFoundError, StudyError, nearest
+from cwndlab.stats.results import CellInfo, Results
+from cwndlab.study.values import label, parse, select_values, text
+
+#: So many names of cells are shown.
+SHOWN = 5
+
+
+def select_cells(results: Results, wanted: Mapping[str, object]) -> Sequence[CellInfo]:
+    """The cells with these values of axes; in a loop over cells, each takes as long in a large study.
+
+    Raises:
+        NotFoundError: there is no such axis, or no cell with these values.
+
+    """
+    chosen = {axis: _chosen(results, axis, value) for axis, value in wanted.items()}
+    present = {axis: values for axis, values in chosen.items() if axis != "cell" and None not in values}
+    if "cell" in chosen:
+        found = results.with_ids(map(str, chosen["cell"]))
+    else:
+        found = results.cells_at(present)
+    cells = [
+        cell
+        for cell in found
+        if all(cell.axes.get(axis) in values for axis, values in chosen.items() if axis != "cell")
+    ]
+    if not cells:
+        shown = "; ".join(cell.id for cell in results.cells[:SHOWN])
+        raise NotFoundError(f"no cell has {dict(wanted)}; there are: {shown}")
+    return cells
+
+
+def _chosen(results: Results, axis: str, wanted: object) -> list[object]:
+    """The values of an axis that a selection names; NotFoundError for one that no cell has."""
+    unit = results.axis_units.get(axis)
+    try:
+        known: Iterable[object] = (
+            (cell.id for cell in results.cells) if axis == "cell" else results.values_on(axis)
+        )
+        items = select_values(wanted, known, unit)
+    except StudyError as error:
+        raise NotFoundError(str(error)) from None
+    chosen: list[object] = []
+    for item in items:
+        found = _known_value(results, axis, item, unit)
+        if found is None and item is not None:
+            what = f'no cell "{item}"' if axis == "cell" else f"axis {axis!r} has no value {item!r}"
+            raise NotFoundError(f"{what}; {nearest(text(item), map(text, known))}")
+        chosen.append(found)
+    return chosen
+
+
+def _known_value(results: Results, axis: str, item: object, unit: str | None) -> object:
+    """The value of an axis that a selection means; None if no cell has it."""
+    for one in map(label, parse(item, unit)):
+        if axis == "cell":
+            found: object = one if results.with_ids([one]) else None
+        else:
+            found = results.value_with_label(axis, one)
+        if found is not None:
+            return found
+    return None

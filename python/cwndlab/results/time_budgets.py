@@ -1,0 +1,130 @@
+"""The time budgets of single runs: as tables, and as what a report shows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cwndlab.base.core import KeptRecords, time_budgets
+from cwndlab.base.errors import NotFoundError, OutputError
+from cwndlab.records.critical_path import PARTS, PROBES
+from cwndlab.records.run_view import Columns, RunView
+from cwndlab.runs.single_run import Recorded, view_again
+
+if TYPE_CHECKING:
+    from cwndlab.plan.plan import Plan
+    from cwndlab.report.budget_figure import BudgetKey, MeanTimes
+    from cwndlab.report.discrepancies import Discrepancy
+    from cwndlab.stats.results import Results, Variation
+    from cwndlab.study.outputs import Figure
+
+
+def budget_table(source: Recorded, cell: str, replicate: int) -> pa.Table:
+    """`budget_columns` as an Arrow table."""
+    columns = budget_columns(source, cell, replicate)
+    return pa.table({name: _array(column) for name, column in columns.items()})
+
+
+def budget_columns(
+    source: Recorded, cell: str, replicate: int, kind: str | None = None
+) -> dict[str, NDArray[Any]]:
+    """The budgets of one run's finished objects and of its connections, or of one kind of them.
+
+    A row for each part that took time. Where it is not known, a simulated run is simulated again with the
+    probes that this needs; a kernel's has recorded it. OutputError where neither is possible.
+    """
+    scenario = source.scenario(cell)
+    known = source.budgets(cell, replicate, kind)
+    if known is None:
+        view = _recorded_view(source, cell, replicate) or view_again(source, cell, replicate, PROBES)
+        try:
+            known = time_budgets(view.table, scenario, int(scenario["duration_ns"]), kind)
+        except ValueError as error:
+            raise OutputError(f"replicate {replicate}: {error}") from None
+    budgets = Columns(known)
+    flows = np.array([str(entry["name"]) for entry in scenario["traffic"]], dtype=object)
+    spent = np.column_stack([budgets[f"{part}_ns"] for part in PARTS])
+    row, part = np.nonzero(spent)
+    return {
+        "flow": flows[budgets["traffic"][row]],
+        **{name: budgets[name][row] for name in ("kind", "index", "start_ns", "end_ns")},
+        "part": np.array(list(PARTS), dtype=object)[part],
+        "spent_ns": spent[row, part],
+    }
+
+
+def _array(column: NDArray[Any]) -> pa.Array:
+    words = pa.dictionary(pa.int32(), pa.string())
+    return pa.array(column, words if column.dtype == object else None)
+
+
+def _recorded_view(source: Recorded, cell: str, replicate: int) -> RunView | None:
+    """A kernel's run that recorded what budgets need."""
+    if not source.backend:
+        return None
+    tables = source.tables(cell, replicate)
+    if not len(tables.get("limits", ())):
+        raise OutputError(
+            f"replicate {replicate} did not record where its time went, and a kernel's run cannot be "
+            "repeated; a cell's first replicate does, others if a quantity needs it (time_spent)"
+        )
+    return RunView(KeptRecords(tables), source.scenario(cell))
+
+
+def shown_budgets(plan: Plan) -> dict[str, set[str]]:
+    """The kinds of objects whose time budgets the study's figures show, by cell."""
+    found: dict[str, set[str]] = {}
+    figures = [figure for figure in plan.study.outline.figures if figure.kind == "budget"]
+    if figures:
+        from cwndlab.report import budget_figure
+        from cwndlab.report.contents import unmeasured_results
+
+        cells = {cell.id: cell.axes for cell in plan.cells if cell.sensitivity is None}
+        for cell, kind in budget_figure.budget_cells(figures, unmeasured_results(plan.study, cells)):
+            found.setdefault(cell, set()).add(kind)
+    return found
+
+
+def with_budgets(source: Recorded, results: Results, figures: Iterable[Figure]) -> Results:
+    """The results with the time budgets that these figures show."""
+    if not any(figure.kind == "budget" for figure in figures):
+        return results
+    from cwndlab.report import budget_figure
+
+    budgets: dict[tuple[str, str], Mapping[str, NDArray[Any]] | str] = {}
+    for cell, kind in budget_figure.budget_cells(figures, results):
+        if (cell, kind) not in budgets:
+            budgets[cell, kind] = _budgets(source, cell, kind)
+    return replace(results, budgets=budgets)
+
+
+def _budgets(source: Recorded, cell: str, kind: str) -> Mapping[str, NDArray[Any]] | str:
+    """The time budgets of a cell's first replicate, or why they are not known."""
+    try:
+        return budget_columns(source, cell, 0, kind)
+    except (OutputError, NotFoundError) as error:
+        return str(error.args[0])
+
+
+def mean_times(source: Recorded, key: BudgetKey, cell: str | None = None) -> MeanTimes:
+    """The mean seconds by part of the objects of a cell's first replicate; none if they are not known."""
+    from cwndlab.report import budget_figure  # few reports show budgets
+
+    found = _budgets(source, cell or key.cell, key.kind)
+    return {} if isinstance(found, str) else budget_figure.mean_times(found, (key.traffic,))[key.traffic]
+
+
+def with_mean_times(source: Recorded, one: Discrepancy, variations: Iterable[Variation]) -> Discrepancy:
+    """The discrepancy with where its objects' time goes, without and with the choice that explains most."""
+    key = one.budget_key
+    if key is None:
+        return one
+    best = one.moves.nearer[0]
+    runs = next(v.runs for v in variations if (v.axis, v.value) == (best.axis, best.value))
+    means = mean_times(source, key), mean_times(source, key, runs[one.cell])
+    return replace(one, budgets=one.budget_text(*means)) if all(means) else one

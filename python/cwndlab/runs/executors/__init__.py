@@ -1,0 +1,1 @@
+"""Who performs runs: threads, processes, a cluster."""

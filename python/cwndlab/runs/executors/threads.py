@@ -1,0 +1,136 @@
+"""Runs jobs on threads of this machine; the core releases the GIL, so two threads fill two processors."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+
+from cwndlab.base.errors import CwndlabError
+
+from .protocol import Job, Outcome, Progress, Work
+
+#: Work in one batch: enough to make handing it over cheap, little enough to stop quickly.
+CHUNK_S = 0.05
+MAX_CHUNK = 64
+#: How often the progress of the runs under way is reported.
+REPORT_S = 0.5
+#: Work in one batch with a shared store, whose answers are slower.
+SHARED_CHUNK_S = 1.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Threads:
+    """The executor for this machine."""
+
+    count: int | None = None
+    #: How much work is handed over at a time.
+    chunk_s: float = CHUNK_S
+    watcher: Progress = field(default_factory=Progress)
+
+    def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
+        """Performs all jobs and delivers each outcome on the calling thread, in any order.
+
+        On Ctrl-C the runs under way are stopped, and what is finished delivered, before KeyboardInterrupt
+        continues.
+        """
+        _Pool(iter(jobs), work, self).drain(deliver)
+
+
+def available() -> int:
+    """Processors that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # macOS and Windows have none
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+class _Pool:
+    def __init__(self, jobs: Iterator[Job], work: Work, wanted: Threads) -> None:
+        count = wanted.count or available()
+        self.chunk_s = wanted.chunk_s
+        self.watcher = wanted.watcher
+        #: Of each thread's run, the share that is done.
+        self.shares = [0.0] * count
+        self.jobs = jobs
+        self.work = work
+        self.lock = threading.Lock()
+        self.stop = threading.Event()
+        # Bounded: when delivering (the disk) is slower than running, the threads wait and memory does not
+        # grow.
+        self.done: queue.Queue[list[Outcome] | BaseException | None] = queue.Queue(maxsize=4 * count)
+        self.threads = [
+            threading.Thread(target=self._work, args=(i,), name=f"run-{i}", daemon=True) for i in range(count)
+        ]
+
+    def _take(self, size: int) -> list[Job]:
+        with self.lock:
+            return list(islice(self.jobs, size))
+
+    def _stopped(self, thread: int, share: float) -> bool:
+        self.shares[thread] = share
+        return self.stop.is_set()
+
+    def _work(self, thread: int) -> None:
+        size = 1
+        try:
+            while not self.stop.is_set():
+                chunk = self._take(size)
+                if not chunk:
+                    break
+                began = time.perf_counter()
+                outcomes: list[Outcome] = []
+                try:
+                    outcomes.extend(self.work.perform(chunk, partial(self._stopped, thread)))
+                except CwndlabError:
+                    self.done.put(outcomes)  # extend keeps what came before the error
+                    raise
+                each = (time.perf_counter() - began) / max(len(outcomes), 1)
+                size = max(1, min(MAX_CHUNK, int(self.chunk_s / max(each, 1e-6))))
+                self.shares[thread] = 0.0
+                self.done.put(outcomes)
+        except BaseException as error:
+            self.done.put(error)
+        finally:
+            self.done.put(None)
+
+    def _next(self) -> list[Outcome] | BaseException | None:
+        while True:
+            try:
+                return self.done.get(timeout=REPORT_S)
+            except queue.Empty:
+                self.watcher.under_way(sum(self.shares))
+
+    def drain(self, deliver: Callable[[Outcome], None]) -> None:
+        for thread in self.threads:
+            thread.start()
+        running = len(self.threads)
+        failure: BaseException | None = None
+        delivers = True
+        while running:
+            try:
+                item = self._next()
+                if item is None:
+                    running -= 1
+                elif isinstance(item, BaseException):
+                    failure = failure or item
+                    self.stop.set()
+                elif delivers:
+                    delivers = False
+                    for outcome in item:
+                        deliver(outcome)
+                    delivers = True
+            except KeyboardInterrupt as interrupt:
+                if failure is not None:
+                    os._exit(130)  # asked twice: what is in the journal is whole
+                failure = interrupt
+                delivers = True  # what is in hand is lost, the rest is not
+                self.stop.set()
+            except BaseException as error:
+                failure = failure or error
+                self.stop.set()
+        if failure is not None:
+            raise failure

@@ -1,0 +1,303 @@
+"""Keeps every finished replicate, so that a run can be stopped anywhere and continues where it was.
+
+Layout of ``DIR/store/``:
+
+- ``values.pack``: one line for each run, sorted by key: its values by their measures' ids; written whole to
+  a temporary file and renamed.
+- ``journal-*.log``: lines of the run that is under way, appended as replicates finish. A process that is
+  killed leaves at most one torn line, which its checksum gives away. A run that ends folds its journal into
+  the pack.
+- ``records/<first two digits of key>/<key>.arrows``: the record tables of the run with this key; written to a
+  temporary file and renamed.
+
+A line is ``key checksum json``. Whatever does not fit its checksum is reported, dropped and computed again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, TypeAlias
+
+from cwndlab.base.arrow_tables import is_whole
+from cwndlab.base.errors import OutputError
+from cwndlab.base.plain_files import open_plain, read_inside, unlink_inside, write_inside
+from cwndlab.base.writing import output_errors
+
+from .value_lines import line_key, line_of, line_values
+
+if TYPE_CHECKING:
+    from cwndlab.base.core import Value
+    from cwndlab.runs.executors.protocol import Outcome
+
+
+#: Errors of a lock that another process has.
+_HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+#: How long a lock is waited for: a killed process's child may have it until its own program starts.
+_LOCK_WAIT_S, _LOCK_STEP_S = 2.0, 0.02
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Locks a file for this process, for as long as it is open; OSError if another keeps it."""
+    until = time.monotonic() + _LOCK_WAIT_S
+    while True:
+        try:
+            return _try_lock(file)
+        except OSError as error:
+            if error.errno not in _HELD or time.monotonic() > until:
+                raise
+            time.sleep(_LOCK_STEP_S)
+
+
+def _try_lock(file: IO[bytes]) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+#: The largest record tables that are read, in bytes.
+MAX_RECORDS = 1 << 40
+#: How often a reader looks again for files that a writer replaces meanwhile.
+_LOOKS = 5
+_JOURNAL = re.compile(r"journal-[0-9]+\.log\Z")
+
+
+class MemoryStore:
+    """Keeps outcomes for as long as it lives."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Mapping[str, Value]] = {}
+        self._records: dict[str, bytes] = {}
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    def add(self, outcome: Outcome) -> None:
+        """Keeps one outcome; records of first replicates only, as memory is dear."""
+        self._values[outcome.job.key] = outcome.values
+        if outcome.records is not None and outcome.job.is_first:
+            self._records[outcome.job.key] = outcome.records
+
+    def values(self, key: str) -> Mapping[str, Value]:
+        """What was measured."""
+        return self._values[key]
+
+    def records(self, key: str) -> bytes | None:
+        """The record tables, if they were kept."""
+        return self._records.get(key)
+
+    def finish(self) -> None:
+        """Nothing to do."""
+
+
+class FolderStore:
+    """A store in a folder. In memory it holds the position of each line, not the line.
+
+    `read_only` takes no lock and writes nothing; it sees what was there when it was opened.
+    """
+
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+        self.folder = folder
+        #: What was found damaged, in words; each is computed again.
+        self.damaged: list[str] = []
+        self._where: dict[str, tuple[Path, int, int]] = {}
+        self._readers: dict[Path, IO[bytes]] = {}
+        self._journal: IO[bytes] | None = None
+        self._journal_path: Path | None = None
+        self._lock: IO[bytes] | None = None
+        if linked := next((path for path in (folder, folder / "records") if path.is_symlink()), None):
+            raise OutputError(f"{linked}: is a link; a store is a folder of its own: remove the link")
+        if not read_only:
+            self._take()
+        for again in reversed(range(_LOOKS)):
+            try:
+                for path in self._files():
+                    self._index(path)
+                break
+            except FileNotFoundError:  # a writer has just folded the journals into the pack
+                self._close_readers()
+                self._where.clear()
+                self.damaged.clear()
+                if not again:
+                    raise OutputError(f"{folder}: another run keeps changing it; try again later") from None
+            except OSError as error:
+                self.close()
+                raise OutputError(
+                    f"{path}: cannot be read: {error.strerror}; remove it and run again"
+                ) from None
+
+    def _files(self) -> list[Path]:
+        """What holds values: the pack first, as journals are newer."""
+        pack = self.folder / "values.pack"
+        return ([pack] if pack.exists() else []) + self._journals()
+
+    def _take(self) -> None:
+        """Locks the folder for this process, and removes what a killed one left half-written."""
+        folder = self.folder
+        with output_errors(folder):
+            (folder / "records").mkdir(parents=True, exist_ok=True)
+            self._lock = open_plain(folder / "lock", "ab")
+        try:
+            _lock(self._lock)
+        except OSError as error:
+            self._lock.close()
+            if error.errno in _HELD:
+                raise OutputError(
+                    f"{folder.parent}: another run is writing there; wait for it, or choose another folder"
+                ) from None
+            raise OutputError(
+                f"{folder.parent}: its file system has no locks ({error.strerror}), so two runs could write "
+                "there at once; choose a folder on a local disk"
+            ) from None
+        with output_errors(folder):
+            for path in (*folder.glob("*.tmp-*"), *folder.glob("records/*/*.tmp-*")):
+                if path.is_file():
+                    with suppress(NotADirectoryError):  # a link leads there
+                        unlink_inside(folder, path.relative_to(folder).as_posix())
+
+    def _index(self, path: Path) -> None:
+        # Stays open: another process may put a new pack in its place.
+        file = self._readers[path] = open_plain(path)
+        position = 0
+        for number, line in enumerate(file, start=1):
+            key = line_key(line)
+            if key is None:
+                torn = path.name.startswith("journal") and not line.endswith(b"\n")
+                if not torn:
+                    self.damaged.append(f"{path}, line {number}: does not fit its checksum; computed again")
+            else:
+                self._where[key] = (path, position, len(line))
+            position += len(line)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._where
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def add(self, outcome: Outcome) -> None:
+        """Keeps one outcome: first its tables, then the line that vouches for it."""
+        if self._lock is None:
+            raise OutputError(f"{self.folder.parent}: results are missing; `cwndlab run` there makes them")
+        with output_errors(self.folder):
+            if outcome.records is not None:
+                write_inside(self.folder, _records_name(outcome.job.key), outcome.records)
+            if self._journal is None:
+                self._journal_path = self._new_journal()
+                self._journal = open_plain(self._journal_path, "ab", buffering=0)
+            line = line_of(outcome.job.key, outcome.values)
+            position = self._journal.tell()
+            written = self._journal.write(line)
+            if written != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        assert self._journal_path is not None
+        self._where[outcome.job.key] = (self._journal_path, position, len(line))
+
+    def _new_journal(self) -> Path:
+        number = 1 + max(map(_number, self._journals()), default=0)
+        return self.folder / f"journal-{number}.log"
+
+    def _journals(self) -> list[Path]:
+        return sorted((p for p in self.folder.glob("journal-*.log") if _JOURNAL.match(p.name)), key=_number)
+
+    def _read(self, key: str) -> bytes:
+        path, position, length = self._where[key]
+        if path not in self._readers:
+            self._readers[path] = open_plain(path)
+        reader = self._readers[path]
+        reader.seek(position)
+        return reader.read(length)
+
+    def values(self, key: str) -> Mapping[str, Value]:
+        """What was measured."""
+        line = self._read(key)
+        return line_values(line)
+
+    def records(self, key: str) -> bytes | None:
+        """The record tables, if they were kept and are undamaged."""
+        try:
+            data = read_inside(self.folder, _records_name(key), MAX_RECORDS)
+        except OSError:
+            return None
+        return data if is_whole(data, key) else None
+
+    def check_records(self, key: str, *, required: bool) -> None:
+        """Drops a run whose record tables are damaged, or missing though required: it is run again."""
+        path = self.folder / _records_name(key)
+        if not path.exists():
+            if required:
+                self._where.pop(key, None)
+        elif self.records(key) is None:
+            self.damaged.append(f"{path}: does not fit its checksum; computed again")
+            if self._lock is not None and path.is_file():
+                with output_errors(self.folder):
+                    unlink_inside(self.folder, _records_name(key))
+            self._where.pop(key, None)
+
+    def finish(self) -> None:
+        """Folds the journals into the pack, sorted by key: the same bytes however the run was interrupted."""
+        journals = self._journals()
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+        if self._lock is not None and (journals or self.damaged):
+            pack = self.folder / "values.pack"
+            with output_errors(self.folder):
+                temporary = pack.with_name(f"{pack.name}.tmp-{os.getpid()}")
+                where: dict[str, tuple[Path, int, int]] = {}
+                with open_plain(temporary, "xb") as file:
+                    for key in sorted(self._where):
+                        line = self._read(key)
+                        where[key] = (pack, file.tell(), len(line))
+                        file.write(line)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(pack)
+            self._close_readers()
+            self._where = where
+            for path in journals:
+                path.unlink(missing_ok=True)
+
+    def _close_readers(self) -> None:
+        for reader in self._readers.values():
+            reader.close()
+        self._readers.clear()
+
+    def close(self) -> None:
+        """Lets others write; what was kept stays."""
+        self._close_readers()
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+        if self._lock is not None:
+            self._lock.close()
+
+    def __enter__(self) -> FolderStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _records_name(key: str) -> str:
+    """The file of a run's record tables below the store."""
+    return f"records/{key[:2]}/{key}.arrows"
+
+
+#: Where outcomes are kept.
+Kept: TypeAlias = MemoryStore | FolderStore
+
+
+def _number(journal: Path) -> int:
+    return int(journal.stem.split("-")[1])

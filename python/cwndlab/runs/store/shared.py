@@ -1,0 +1,275 @@
+"""A store that several machines share: a folder that all of them see, or an object store (by obstore).
+
+One object a replicate, by create-if-absent, so that nobody ever waits for a lock or tears what another wrote:
+
+- ``cwndlab-store``: what this is, and the version of its layout.
+- ``<first two digits of key>/<key>.arrows``: the record tables of the run with this key.
+- ``<first two digits of key>/<key>-<asked>.line``: its values of the quantities asked for, as a line of
+  ``DIR/store``; written after the records. Where only it is missing, the records are measured; nothing runs.
+
+Before performing a replicate, each worker looks here. Two that perform the same one at the same time make the
+same bytes, and the later of them throws its own away.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
+
+from cwndlab.base.arrow_tables import is_whole
+from cwndlab.base.errors import ExtraError, OutputError
+from cwndlab.base.plain_files import open_plain
+from cwndlab.base.writing import output_errors
+from cwndlab.runs.executors.protocol import Job, Outcome
+
+from .value_lines import line_key, line_of, line_values
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+_MARK = "cwndlab-store"
+_LAYOUT = b"cwndlab store, layout 2\n"
+#: Requests to an object store under way at a time.
+_CONCURRENT = 32
+
+
+class FolderObjects:
+    """Files of a folder. Several clients of a network file system may write it at the same time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(self, names: Sequence[str]) -> list[bytes | None]:
+        """The files' bytes."""
+        return [self._read(self.folder / name) for name in names]
+
+    @staticmethod
+    def _read(path: Path) -> bytes | None:
+        try:
+            with open_plain(path) as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def put(self, objects: Mapping[str, bytes], *, overwrite: bool = False) -> None:
+        """Writes a temporary file, then links it: one of several writers succeeds, with a complete file."""
+        me = f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"
+        for name, data in objects.items():
+            path = self.folder / name
+            path.parent.mkdir(exist_ok=True)
+            temporary = path.with_name(f"{path.name}.tmp-{me}")
+            try:
+                temporary.unlink(missing_ok=True)
+                with open_plain(temporary, "xb") as file:
+                    file.write(data)
+                if overwrite:
+                    temporary.replace(path)
+                else:
+                    with suppress(FileExistsError):
+                        path.hardlink_to(temporary)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+
+class RemoteObjects:
+    """Objects in any store that obstore supports."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._threads = ThreadPoolExecutor(_CONCURRENT)
+
+    def get(self, names: Sequence[str]) -> list[bytes | None]:
+        """Fetches several at a time."""
+        import obstore
+
+        def one(name: str) -> bytes | None:
+            try:
+                return bytes(obstore.get(self._store, name).bytes())
+            except FileNotFoundError:
+                return None
+
+        return list(self._threads.map(one, names))
+
+    def put(self, objects: Mapping[str, bytes], *, overwrite: bool = False) -> None:
+        """Sends several at a time, each whole or not at all."""
+        import obstore
+        from obstore.exceptions import AlreadyExistsError
+
+        mode: Literal["overwrite", "create"] = "overwrite" if overwrite else "create"
+
+        def one(name: str) -> None:
+            with suppress(AlreadyExistsError):
+                obstore.put(self._store, name, objects[name], mode=mode, use_multipart=False)
+
+        list(self._threads.map(one, objects))
+
+
+#: Objects by name. What `put` finds there stays as it is, unless `overwrite`.
+Objects: TypeAlias = FolderObjects | RemoteObjects
+
+
+# ── opening ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def without_credentials(place: str) -> str:
+    """The place without user, password and query, as provenance and report show it."""
+    if "://" not in place:
+        return place
+    parts = urlsplit(place)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def absolute_place(place: str | Path) -> str:
+    """The place as every machine must write it: a URL as it is, a folder by its whole path."""
+    text = str(place)
+    return text if "://" in text else str(Path(text).expanduser().absolute())
+
+
+def prepare(place: str) -> None:
+    """Makes the store, or checks that what is there is one; OutputError otherwise."""
+    if "://" not in place:
+        folder = Path(place)
+        with output_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / _MARK).exists() and any(not p.name.startswith(_MARK) for p in folder.iterdir()):
+            raise OutputError(f"{place}: holds other files; choose a new or an empty folder as the store")
+    shared = _open(place)
+    with store_errors(place):
+        shared.put({_MARK: _LAYOUT})
+    _look(place, shared)
+
+
+@cache
+def open_store(place: str) -> Objects:
+    """The store, once a process; OutputError if this machine does not see it."""
+    shared = _open(place)
+    _look(place, shared)
+    return shared
+
+
+def _look(place: str, shared: Objects) -> None:
+    with store_errors(place):
+        (mark,) = shared.get([_MARK])
+    if mark is None:
+        raise OutputError(
+            f"{place}: {socket.gethostname()} sees no store of cwndlab there; "
+            "mount a shared folder under the same path on every machine"
+        )
+    if mark != _LAYOUT:
+        raise OutputError(
+            f"{place}: was written by another version of cwndlab ({mark[:40]!r}); choose another place"
+        )
+
+
+@cache
+def _open(place: str) -> Objects:
+    if "://" not in place:
+        return FolderObjects(Path(place))
+    try:
+        from obstore.store import from_url
+    except ImportError:
+        raise ExtraError(f"--store {place}", "obstore", "store") from None
+    from obstore.exceptions import BaseError
+
+    scheme, _, rest = place.partition("://")
+    options: dict[str, Any] = {}
+    if scheme == "file":
+        Path("/" + rest.lstrip("/")).mkdir(parents=True, exist_ok=True)
+    elif scheme == "memory":
+        place = "memory:///"
+    else:  # an answer that does not come within seconds does not come
+        options = {"retry_config": {"max_retries": 5, "retry_timeout": timedelta(seconds=10)}}
+    try:
+        return RemoteObjects(from_url(place, **options))
+    except (BaseError, ValueError, TypeError) as error:
+        raise OutputError(
+            f"--store {place}: {_first_line(error)}; write a folder, file:///…, "
+            "s3://bucket/prefix, gs://… or az://…, with the keys in the environment (AWS_ACCESS_KEY_ID, …)"
+        ) from None
+
+
+@contextmanager
+def store_errors(place: str) -> Iterator[None]:
+    """Turns failures of the store into errors that say what to do."""
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"{place}: cannot be used as a store: {error.strerror or _first_line(error)}; "
+            "what is finished is kept, the same command continues"
+        ) from None
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "obstore":
+            raise
+        raise OutputError(
+            f"{place}: cannot be used as a store: {_first_line(error)}; what is finished is kept, the same "
+            "command continues"
+        ) from None
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+# ── outcomes ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _line_name(key: str, asked: str) -> str:
+    return f"{key[:2]}/{key}-{asked}.line"
+
+
+def _records_name(key: str) -> str:
+    return f"{key[:2]}/{key}.arrows"
+
+
+def fetch(jobs: Sequence[Job], asked: str, shared: Objects) -> dict[str, Outcome | str]:
+    """By key: an outcome, whole or with its records alone; or, in words, what is damaged."""
+    lines = shared.get([_line_name(job.key, asked) for job in jobs])
+    # Records are wanted to be kept, or to be measured where only the values are missing.
+    wanted = [job for job, line in zip(jobs, lines, strict=True) if line is None or job.keep_records]
+    records = dict(
+        zip([job.key for job in wanted], shared.get([_records_name(job.key) for job in wanted]), strict=True)
+    )
+    found: dict[str, Outcome | str] = {}
+    for job, line in zip(jobs, lines, strict=True):
+        known = _known(job, asked, line, records.get(job.key))
+        if known is not None:
+            found[job.key] = known
+    return found
+
+
+def _known(job: Job, asked: str, line: bytes | None, records: bytes | None) -> Outcome | str | None:
+    if records is not None and not is_whole(records, job.key):
+        return f"{_records_name(job.key)} in the shared store: does not fit its checksum; computed again"
+    if line is None:
+        return None if records is None else Outcome(job, {}, 0, records)
+    if line_key(line) != f"{job.key}-{asked}":
+        return f"{_line_name(job.key, asked)} in the shared store: does not fit its checksum; computed again"
+    if records is None and job.is_first:
+        return f"{_records_name(job.key)} in the shared store: is missing; computed again"
+    return Outcome(job, line_values(line), 0, records if job.keep_records else None, fetched=True)
+
+
+def hand_in(outcomes: Sequence[Outcome], asked: str, shared: Objects) -> None:
+    """Stores what was performed without error; what was found damaged is overwritten."""
+    good = [outcome for outcome in outcomes if outcome.error is None]
+    for damaged in (False, True):
+        some = [outcome for outcome in good if (outcome.note is not None) == damaged]
+        shared.put(
+            {_records_name(o.job.key): o.records for o in some if o.records is not None}, overwrite=damaged
+        )
+        shared.put(
+            {_line_name(o.job.key, asked): line_of(f"{o.job.key}-{asked}", o.values) for o in some},
+            overwrite=damaged,
+        )

@@ -1,0 +1,93 @@
+"""Choices that a source leaves open ([sensitivity]): each changed alone, and combinations of all of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from cwndlab.base.errors import StudyError, nearest
+
+from .schema import Scalar, Sensitivity, Where
+from .study_spec import StudySpec
+from .values import as_list, is_among, same_value, text
+
+#: What `--sensitivity` calls the drawn combinations.
+COMBINATIONS = "combinations"
+
+
+class Wanted(NamedTuple):
+    """What `--sensitivity` asks for."""
+
+    axes: tuple[str, ...] = ()
+    combinations: tuple[Mapping[str, Scalar], ...] = ()
+
+    @property
+    def variations(self) -> int:
+        """How often, at most, every cell is run again."""
+        return len(self.combinations)
+
+
+def parse_choices(study: StudySpec, name: str | None) -> Wanted:
+    """What a name refers to: an axis of [sensitivity], "combinations", or "all"."""
+    known = study.outline.sensitivity
+    if name is None:
+        return Wanted()
+    if not known:
+        raise StudyError(
+            "the study has no sensitivity axes", key="--sensitivity", right="give it [sensitivity]"
+        )
+    if name == "all":
+        return Wanted(tuple(known), draw(study))
+    if name == COMBINATIONS and study.outline.combinations:
+        return Wanted(combinations=draw(study))
+    if name not in known:
+        names = [*known, "all", *([COMBINATIONS] if study.outline.combinations else [])]
+        raise StudyError(
+            f'there is no sensitivity axis "{name}"', key="--sensitivity", right=nearest(name, names)
+        )
+    return Wanted((name,))
+
+
+def draw(study: StudySpec) -> tuple[Mapping[str, Scalar], ...]:
+    """Combinations of all choices: a Latin hypercube (McKay, Beckman and Conover 1979), in which each value
+    of an axis comes equally often; drawn from the study's own seed, so always the same ones.
+    """
+    number = study.outline.combinations
+    source = random.Random(study.base.run.seed)
+    columns: dict[str, list[Scalar]] = {}
+    for name, axis in combined_axes(study).items():
+        column = [axis.names[k % len(axis.names)] for k in range(number)]
+        source.shuffle(column)
+        columns[name] = column
+    return tuple({name: column[k] for name, column in columns.items()} for k in range(number))
+
+
+def combined_axes(study: StudySpec) -> dict[str, Sensitivity]:
+    """The axes that take part in combinations."""
+    return {name: axis for name, axis in study.outline.sensitivity.items() if axis.combined}
+
+
+def variations_around(
+    study: StudySpec, axes: Mapping[str, Scalar], asked: Wanted
+) -> Iterator[tuple[str, Mapping[str, Scalar]]]:
+    """What is changed in a cell: the axis (or "combinations"), and the choices made."""
+    known = study.outline.sensitivity
+    for name in asked.axes:
+        if is_selected(axes, known[name].where):
+            yield from ((name, {name: value}) for value in known[name].names)
+    for combination in asked.combinations:
+        if all(is_selected(axes, known[name].where) for name in combination):
+            yield COMBINATIONS, combination
+
+
+def describe_choices(study: StudySpec, made: Mapping[str, Scalar]) -> str:
+    """The choices that differ from the first value of their axis, which is the study's own."""
+    known: Mapping[str, Sensitivity] = study.outline.sensitivity
+    changed = [f"{name}={text(v)}" for name, v in made.items() if not same_value(v, known[name].names[0])]
+    return ", ".join(changed) or "nothing changed"
+
+
+def is_selected(axes: Mapping[str, Scalar], where: Where) -> bool:
+    """Whether a cell has the given axis values."""
+    return all(name in axes and is_among(axes[name], as_list(chosen)) for name, chosen in where.items())

@@ -1,0 +1,176 @@
+"""`cc = "cubic"` in a TCP group: a window law by the name that people give it, with what belongs to it.
+
+And where a study names and varies window laws.
+
+As in Linux, where HyStart is a part of the CUBIC module and no other, a congestion control brings its own
+slow start; DCTCP brings its ECN. Knobs of the same group take precedence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from cwndlab.base.errors import KeyPath, StudyError, nearest, problem_at, similar
+from cwndlab.base.laws import OF_YOUR_OWN, LawCode, built_in, from_file
+
+from .document import Document
+from .knobs import alternative_name
+from .study_spec import StudySpec
+
+KEY = "cc"
+#: The keys that name a window law.
+KNOBS = ("window_law", KEY)
+#: What the key was called, too.
+_FORMER_KEY = "congestion_control"
+_STANDARD = {"slow_start": "standard"}
+#: Names that people give to window laws of the engine.
+NAMES: Mapping[str, str] = {"newreno": "reno", "new-reno": "reno", "ledbat++": "ledbat-plus-plus"}
+_WITH: Mapping[str, Mapping[str, Any]] = {
+    "dctcp": {**_STANDARD, "ecn": "dctcp"},
+    "prague": {**_STANDARD, "ecn": "accecn-ect1"},
+    "ledbat-plus-plus": {**_STANDARD, "initial_window": 2},
+    "ledbat": {**_STANDARD, "initial_window": 2},
+}
+
+
+def ecn_of(law: str) -> str | None:
+    """The form of ECN that `cc` sets for a window law; None if it sets none."""
+    form = _WITH.get(law, {}).get("ecn")
+    return None if form is None else str(form)
+
+
+def congestion_control(given: str) -> tuple[str, LawCode | None]:
+    """What `--cc` names: a window law of the engine, a class of the user's own (`[NAME=]FILE.py[:CLASS]`), or
+    a trained policy (`[NAME=]FILE.onnx`).
+
+    StudyError if it is neither.
+    """
+    if re.search(r"\.(py(:|\Z)|onnx\Z)", given):
+        law = from_file(given)
+        return law.name, law
+    name = NAMES.get(given, given)
+    if name not in built_in():
+        right = f"{nearest(given, built_in())}; one of your own is FILE.py:CLASS or FILE.onnx"
+        raise StudyError(f"there is no congestion control {given!r}", key="--cc", right=right)
+    return name, None
+
+
+def is_unknown(given: Mapping[str, Any], own_laws: Collection[str]) -> bool:
+    """Whether a group names a window law that is neither the engine's nor among these."""
+    named = [NAMES.get(name, name) for key in KNOBS if isinstance(name := given.get(key), str)]
+    return any(name not in built_in() and name not in own_laws for name in named)
+
+
+class UnknownLawError(StudyError):
+    """A congestion control that is not known and whose name is like none: `--cc` may still define it."""
+
+
+def spell_out(
+    given: Mapping[str, Any],
+    profile: Mapping[str, Any],
+    path: KeyPath,
+    own_laws: Collection[str] = (),
+) -> dict[str, Any]:
+    """The knobs of a group with those of its congestion control in place of `cc`.
+
+    `own_laws` are the names that are known next to the engine's.
+    """
+    at = (*path, KEY)
+    if _FORMER_KEY in given:
+        right = f"write {KEY} = {given[_FORMER_KEY]!r}"
+        raise problem_at((*path, _FORMER_KEY), f"there is no key {_FORMER_KEY!r} any more", right)
+    if KEY not in given:
+        return dict(given)
+    if "window_law" in given:
+        raise problem_at(at, "`window_law` says this already", "leave out one of them")
+    name = given[KEY]
+    law = NAMES.get(name, name) if isinstance(name, str) else name
+    known = (*built_in(), *own_laws)
+    if law not in known:
+        kind = UnknownLawError if similar(str(name), known) is None else StudyError
+        right = f"{nearest(str(name), known)}; {OF_YOUR_OWN}"
+        raise kind(f"there is no congestion control {name!r}", right=right, path=at)
+    own: Mapping[str, Any] = _WITH.get(law, _STANDARD)
+    if law == "cubic" and alternative_name(profile["window_law"]).startswith("cubic"):
+        own = {}  # the profile's own CUBIC, with its slow start
+    else:
+        own = {"window_law": law, **own}
+    return {**own, **{key: value for key, value in given.items() if key != KEY}}
+
+
+def name_laws(study: StudySpec, laws: Iterable[str]) -> Document:
+    """The study's document with these names for `window_law`.
+
+    A name that the study uses needs nothing. Any other becomes one more value of the axis that varies the
+    window law, with the other settings of that axis's first value. StudyError if there is no such axis.
+    """
+    used = set(_used(study.raw))
+    new = [name for name in laws if name not in used]
+    if not new:
+        return study.document
+    axes = [name for name in study.outline.axes if _varies(study.raw, name)]
+    if not axes and (document := _beside_only_law(study.document, new)) is not None:
+        return document
+    if len(axes) != 1:
+        varied = f"{len(axes)} axes vary it ({', '.join(axes)})" if axes else "no axis varies it"
+        raise StudyError(
+            f'the study does not use the window law "{new[0]}", and {varied}',
+            key=f"--cc {new[0]}",
+            right=f'write window_law = "{new[0]}" in the study, or --set tcp.window_law={new[0]}',
+        )
+    values = study.raw["axes"][axes[0]]["values"]
+    return study.document.change(
+        {f"axes.{axes[0]}.values": [*values, *(_value(values[0], name) for name in new)]}
+    )
+
+
+def _beside_only_law(document: Document, new: Iterable[str]) -> Document | None:
+    """The document whose only flow with a congestion control runs with further ones, too; None if there are
+    several such flows, or none in a short form.
+    """
+    for section in document.networks:
+        flows = [dict(flow) for flow in document.tables[section].get("flows", ())]
+        named = [flow for flow in flows if isinstance(flow.get(KEY), str)]
+        if len(named) == 1 and f"{section}.flows" not in document.changes:
+            named[0].setdefault("name", named[0][KEY])
+            named[0][KEY] = [named[0][KEY], *new]
+            return document.change({f"{section}.flows": flows})
+    return None
+
+
+def _used(value: Any, key: str = "") -> Iterator[str]:
+    """Every value that the study gives to a window law, those of its axes too."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _used(item, name)
+        axes = {**value.get("axes", {}), **value.get("sensitivity", {})} if not key else {}
+        for name, axis in axes.items():
+            if _varies(value, name):
+                values = axis["values"]
+                yield from (str(v["name"] if isinstance(v, dict) else v) for v in values)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _used(item, "[]")
+    elif isinstance(value, str) and key.split(".")[-1] in KNOBS:
+        yield value
+
+
+def _varies(raw: Mapping[str, Any], name: str) -> bool:
+    """Whether an axis writes to the window law, or the window law refers to it."""
+    axis = {**raw.get("axes", {}), **raw.get("sensitivity", {})}[name]
+    sets = axis.get("sets", [])
+    keys = [sets] if isinstance(sets, str) else list(sets)
+    keys += [key for value in axis["values"] if isinstance(value, dict) for key in value.get("set", {})]
+    return any(key.split(".")[-1] in KNOBS for key in keys) or f"${name}" in _used(raw.get("tcp", {}), "tcp")
+
+
+def _value(first: Any, name: str) -> Any:
+    """A further value of an axis like its first one, with this window law."""
+    if not isinstance(first, dict):
+        return name
+    settings = {
+        key: name if key.split(".")[-1] in KNOBS else value for key, value in first.get("set", {}).items()
+    }
+    return {"name": name, "set": settings}

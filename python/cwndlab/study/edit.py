@@ -1,0 +1,106 @@
+"""The text of a changed study: its own file with the changes written in, comments kept."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+import tomlkit
+from tomlkit import TOMLDocument
+
+from cwndlab.base.errors import KeyPath, StudyError
+
+from . import toml
+from .resolve import steps
+from .schema import GRID, Scalar
+from .study_spec import SETTABLE, StudySpec
+from .values import same_value
+
+
+def texts(study: StudySpec) -> Iterator[str]:
+    """Study files that may stand for a changed study, the best one first; the caller compares their cells.
+
+    First its own text with the changes written in, then everything in full, without comments.
+    """
+    for write in (_edited, _in_full):
+        with suppress(StudyError):
+            yield write(study)
+
+
+def content(study: StudySpec) -> Mapping[str, Any]:
+    """What decides the scenario of each cell: where it is equal, cells of equal names are equal."""
+    raw, chosen = study.raw, study.document.chosen
+    axes = copy.deepcopy(dict(raw.get("axes", {})))
+    for name, kept in chosen.items():
+        if name in axes:
+            listed = axes[name]["values"]
+            axes[name]["values"] = [listed[k] for k in _positions(study.outline.axes[name].names, kept)]
+    asked = [{key: value for key, value in q.items() if key != "title"} for q in raw.get("quantities", [])]
+    own = {key: raw[key] for key in (*SETTABLE, "sensitivity", "combinations") if key in raw}
+    return {**own, "axes": axes, "quantities": asked}
+
+
+def _edited(study: StudySpec) -> str:
+    """The file (or what would be it) with the changed keys and the chosen values written in."""
+    origin = study.document
+    document = tomlkit.parse(origin.text if origin.text is not None else toml.dumps(origin.tables))
+    for key, value in origin.changes.items():
+        if origin.networks and key.partition(".")[0] in ("topology", "traffic"):
+            raise StudyError(f"{key} is made by the short form")
+        _put(document, steps(document, key, [key.partition(".")[0]]), value)
+    for name, kept in origin.chosen.items():
+        if name == GRID and name not in study.outline.axes:
+            _keep_grids(document, kept)
+        elif name in study.outline.axes:
+            path = study.place.written_path(("axes", name))
+            _keep_values(document, path, study.outline.axes[name].names, kept)
+    return tomlkit.dumps(document)
+
+
+def _put(document: TOMLDocument, path: KeyPath, value: object) -> None:
+    here = cast(Any, document)
+    for depth, step in enumerate(path[:-1]):
+        if isinstance(step, str) and not isinstance(here.get(step), dict | list):
+            here[step] = tomlkit.table() if depth == 0 else tomlkit.inline_table()
+        here = here[step]
+    here[path[-1]] = _item(value)
+
+
+def _item(value: object) -> object:
+    """A value as TOML writes it on one line."""
+    return tomlkit.parse(toml.line("value", value))["value"]
+
+
+def _keep_values(
+    document: TOMLDocument, path: KeyPath, names: Sequence[Scalar], chosen: Sequence[Scalar]
+) -> None:
+    """Leaves only the chosen values in the list of an axis, with what is written for them."""
+    *above, last = path if path[0] != "axes" else (*path, "values")
+    here = cast(Any, document)
+    for step in above:
+        here = here[step]
+    old = here[last]
+    positions = zip(_positions(names, chosen), chosen, strict=True)
+    here[last] = _item([old[k].unwrap() if k < len(old) else value for k, value in positions])
+
+
+def _keep_grids(document: TOMLDocument, chosen: Sequence[Scalar]) -> None:
+    grids = cast(Any, document)["grids"]
+    for index in reversed(range(len(grids))):
+        if grids[index].get("name") not in chosen:
+            del grids[index]
+
+
+def _positions(names: Sequence[Scalar], chosen: Sequence[Scalar]) -> list[int]:
+    """Where the chosen values are among those of an axis."""
+    return [next(k for k, name in enumerate(names) if same_value(name, value)) for value in chosen]
+
+
+def _in_full(study: StudySpec) -> str:
+    raw, chosen = dict(study.raw), study.document.chosen
+    raw["axes"] = content(study)["axes"]
+    if GRID in chosen and GRID not in study.outline.axes:
+        raw["grids"] = [grid for grid in raw["grids"] if grid.get("name") in chosen[GRID]]
+    return toml.dumps({key: value for key, value in raw.items() if value or key != "axes"})

@@ -1,0 +1,294 @@
+"""Knobs that the core defines, written with units: "6s" for a key `initial` becomes `initial_ns =
+6000000000`.
+
+The rule: a value with a unit goes to the key that has the unit in its name. TCP knobs are checked against the
+profile's own keys; the keys of applications, queues and impairments are checked by the core.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from cwndlab._core import parse_quantity, tcp_renamed
+from cwndlab.base.errors import Findings, KeyPath, nearest, problem_at
+from cwndlab.base.laws import OF_YOUR_OWN
+
+#: Something that looks like a number with a unit, known or not.
+_QUANTITY = re.compile(r"\s*[-+]?[\d.]+\s*[A-Za-zµ%/]+\s*\Z")
+_RENAMED = dict(tcp_renamed())
+_SUFFIX = {"time": "_ns", "rate": "_bps", "size": "_bytes", "packets": "_segments"}
+_EXAMPLE = {"time": '"200ms"', "rate": '"1.5Mbps"', "size": '"1460B"', "packets": '"25pkt"'}
+
+
+def quantity(text: str, path: KeyPath) -> tuple[str, int | float] | None:
+    """Kind (time, rate, size, packets, share) and value of a text with a unit; None if it has none."""
+    if not _QUANTITY.match(text):
+        return None
+    try:
+        kind, value = parse_quantity(text)
+        if kind == "bdp":
+            raise ValueError(f"{text!r} fits only the limit of a queue")
+        if kind == "share" and value > 1:
+            raise ValueError(f"{text!r} is not a valid percentage; write at most 100%")
+    except ValueError as error:
+        raise problem_at(path, str(error)) from None
+    return kind, value
+
+
+class Choices(NamedTuple):
+    """The alternatives and switches of a profile."""
+
+    #: Knob -> word -> that alternative's knobs; None for a word that has none.
+    alternatives: Mapping[str, Mapping[str, Mapping[str, Any] | None]] = MappingProxyType({})
+    #: Knob -> its knobs when it is on.
+    switches: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+
+    def with_words(self, knob: str, words: Iterable[str]) -> Choices:
+        """With more words for a knob, which have no knobs of their own."""
+        more = {**self.alternatives[knob], **dict.fromkeys(words)}
+        return self._replace(alternatives={**self.alternatives, knob: more})
+
+
+NO_CHOICES = Choices()
+
+
+def tcp(
+    template: Mapping[str, Any], given: Mapping[str, Any], path: KeyPath, choices: Choices = NO_CHOICES
+) -> dict[str, Any]:
+    """The profile's configuration with the study's overrides."""
+    made, wrong = dict(template), Findings()
+    for key, value in given.items():
+        with wrong:
+            _override(made, template, value, (*path, key), choices)
+    wrong.report()
+    return made
+
+
+def _override(
+    made: dict[str, Any], template: Mapping[str, Any], value: Any, at: KeyPath, choices: Choices
+) -> None:
+    """Puts one knob into a configuration; `at` ends with its name."""
+    key = str(at[-1])
+    if key in choices.alternatives:
+        made[key] = _alternative(template[key], value, at, choices.alternatives[key])
+        return
+    if key in choices.switches:
+        made[key] = _switch(template[key], value, at, choices.switches[key])
+        return
+    if key in ("initial_window", "max_window") and key in template:
+        made[key] = _window(value, at)
+        return
+    if isinstance(value, Mapping):
+        _known(key, template, at)
+        nested = template[key]
+        # A table of plain knobs is merged; an alternative with its own knobs ({ delayed = { … } })
+        # replaces.
+        plain = isinstance(nested, Mapping) and not any(isinstance(it, Mapping) for it in nested.values())
+        made[key] = tcp(nested, value, at) if plain else convert_to_base_units(value, at)
+        return
+    kind = quantity(value, at) if isinstance(value, str) else None
+    if kind is None:
+        _known(key, template, at)
+        if isinstance(value, str) and not isinstance(template[key], str | Mapping):
+            raise problem_at(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}")
+        if not isinstance(value, str) and isinstance(template[key], bool) != isinstance(value, bool):
+            raise problem_at(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}")
+        made[key] = value
+        return
+    suffixed = _with_suffix(key, kind[0])
+    if suffixed in template:
+        made[suffixed] = kind[1]
+    elif key in template and kind[0] in ("size", "packets") and not key.endswith(("_ns", "_bps")):
+        made[key] = kind[1]
+    else:
+        _known(key, template, at)
+        raise problem_at(
+            at, f"{value!r} is a {kind[0]}, which this knob is not", f"it is {_describe(template[key])}"
+        )
+
+
+def alternative_name(value: Any) -> str:
+    """The name of an alternative, which may have knobs of its own."""
+    return str(next(iter(value))) if isinstance(value, Mapping) else str(value)
+
+
+def _alternative(
+    current: Any, value: Any, at: KeyPath, words: Mapping[str, Mapping[str, Any] | None]
+) -> str | dict[str, Any]:
+    """One of several, each with its own knobs: "reno" or { reno = { … } }. What is not given is as it was, if
+    the alternative stays the same, else as in the profile.
+    """
+    table: Mapping[str, Any] = {value: {}} if isinstance(value, str) else value
+    if not isinstance(table, Mapping) or len(table) != 1:
+        named = table if isinstance(table, Mapping) else {}
+        example = next(word for word in (*named, *words) if words.get(word))
+        right = f'write one name, {at[-1]} = "{example}", or {at[-1]} = {{ {example} = {{ … }} }}'
+        names = " and ".join(named)
+        raise problem_at(at, f"it names both {names}" if names else f"{value!r} does not fit", right)
+    word, given = next(iter(table.items()))
+    if word not in words:
+        right = nearest(word, words)
+        if at[-1] == "window_law":
+            right += f"; {OF_YOUR_OWN}"
+        raise problem_at(at, f'there is no {at[-1]} "{word}"', right)
+    inside = (*at, word)
+    if not isinstance(given, Mapping):
+        raise problem_at(inside, f"{given!r} does not fit", "this is a table of knobs { … }")
+    knobs = words[word]
+    if knobs is None:
+        for key in given:
+            raise problem_at((*inside, key), f'there is no TCP knob "{key}" here', f"{word} has no knobs")
+        return word
+    start = current[word] if isinstance(current, Mapping) and word in current else knobs
+    return {word: tcp(start, given, inside)}
+
+
+def _switch(
+    current: Mapping[str, Any] | None, value: Any, at: KeyPath, knobs: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """A knob that can be off: false, true (as it is, or as in the profile), or a table of its knobs."""
+    if value is False:
+        return None
+    if value is True or isinstance(value, Mapping):
+        return tcp(current or knobs, {} if value is True else value, at)
+    raise problem_at(at, f"{value!r} does not fit", "this knob is true, false or a table of its knobs")
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    return "a whole number" if isinstance(value, int) else "a name" if isinstance(value, str) else "a table"
+
+
+def _with_suffix(key: str, kind: str) -> str:
+    suffix = _SUFFIX.get(kind, "")
+    return key if key.endswith(suffix) else key + suffix
+
+
+@lru_cache(maxsize=1024)
+def plain_name(key: str) -> str:
+    """The knob's name without the unit that may be part of it."""
+    return next((key.removesuffix(suffix) for suffix in _SUFFIX.values() if key.endswith(suffix)), key)
+
+
+def _known(key: str, template: Mapping[str, Any], at: KeyPath) -> None:
+    if key in template:
+        return
+    for kind, suffix in _SUFFIX.items():
+        if key + suffix in template:
+            raise problem_at(
+                at, f"this knob is a {kind}", f"write it with its unit in quotes, like {_EXAMPLE[kind]}"
+            )
+    for name in (f"{at[-2]}.{plain_name(key)}", plain_name(key)):
+        if name in _RENAMED:
+            new = _RENAMED[name]
+            written = f"write {new}" if "=" in new else f"write {new} = …"
+            raise problem_at(at, f"the knob {key!r} has another place", written)
+    plain = [name.removesuffix("_ns").removesuffix("_bytes") for name in template]
+    raise problem_at(at, f"there is no TCP knob {key!r}", nearest(key, plain, limit=40))
+
+
+def _window(value: Any, at: KeyPath) -> Any:
+    """4, "4pkt", "64KiB", "rfc6928", or the core's own form."""
+    if isinstance(value, bool):
+        raise problem_at(
+            at, f"{value!r} is no window", 'a number of segments, "64KiB", or a rule such as "rfc6928"'
+        )
+    if isinstance(value, int):
+        value = f"{value}pkt"
+    if isinstance(value, str):
+        kind = quantity(value, at)
+        if kind is None:
+            return value
+        if kind[0] not in ("packets", "size"):
+            raise problem_at(
+                at, f"{value!r} is no window", 'a number of segments, "64KiB", or a rule such as "rfc6928"'
+            )
+        if kind[1] < 1:
+            raise problem_at(at, f"a window of {value!r} sends nothing", "it must be at least 1")
+        return {"segments" if kind[0] == "packets" else "bytes": kind[1]}
+    return value
+
+
+def convert_to_base_units(given: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
+    """Knobs of a queue, an impairment or an acknowledgment policy, as listed by the core."""
+    made: dict[str, Any] = {}
+    for key, value in given.items():
+        at = (*path, key)
+        if isinstance(value, Mapping):
+            made[key] = convert_to_base_units(value, at)
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            made[key] = [
+                convert_to_base_units(item, (*at, i)) if isinstance(item, Mapping) else item
+                for i, item in enumerate(value)
+            ]
+        elif isinstance(value, list):
+            converted = [quantity(item, at) if isinstance(item, str) else None for item in value]
+            kinds = {kind[0] for kind in converted if kind is not None}
+            target = _with_suffix(key, kinds.pop()) if len(kinds) == 1 and kinds <= {"time"} else key
+            made[target] = [
+                kind[1] if kind is not None else item for kind, item in zip(converted, value, strict=True)
+            ]
+        elif isinstance(value, str) and (kind := quantity(value, at)) is not None:
+            target = key if kind[0] in ("packets", "share") or key == "bytes" else _with_suffix(key, kind[0])
+            made[target] = kind[1]
+        else:
+            made[key] = value
+    return made
+
+
+def app(given: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
+    """Knobs of an application. Sizes and times may be distributions; one value alone is the fixed
+    distribution.
+    """
+    made: dict[str, Any] = {}
+    for key, value in given.items():
+        at = (*path, key)
+        if key == "kind":
+            made[key] = value
+        elif isinstance(value, Mapping) and "kind" in value:
+            target, distribution = _distribution(key, value, at)
+            made[target] = distribution
+        elif (
+            isinstance(value, int | float) and not isinstance(value, bool) and key.endswith(("_s", "_bytes"))
+        ):
+            made[key] = {"kind": "fixed", "value": float(value)}
+        elif isinstance(value, str) and (kind := quantity(value, at)) is not None:
+            if kind[0] == "time" and not key.endswith("_ns"):
+                made[key if key.endswith("_s") else f"{key}_s"] = {"kind": "fixed", "value": kind[1] / 1e9}
+            elif kind[0] == "size" and key != "bytes":
+                made[_with_suffix(key, "size")] = {"kind": "fixed", "value": float(kind[1])}
+            elif kind[0] == "rate":
+                made[_with_suffix(key, "rate")] = kind[1]
+            else:
+                made[key] = kind[1]
+        else:
+            made[key] = value
+    return made
+
+
+def _distribution(key: str, given: Mapping[str, Any], path: KeyPath) -> tuple[str, dict[str, Any]]:
+    made: dict[str, Any] = {}
+    kinds: set[str] = set()
+    for name, value in given.items():
+        kind = (
+            quantity(value, (*path, name))
+            if isinstance(value, str) and name not in ("kind", "name")
+            else None
+        )
+        if kind is None:
+            made[name] = float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        else:
+            kinds.add(kind[0])
+            made[name] = kind[1] / 1e9 if kind[0] == "time" else float(kind[1])
+    if len(kinds) > 1:
+        raise problem_at(path, f"this distribution mixes {' and '.join(sorted(kinds))}")
+    if kinds == {"time"} and not key.endswith("_s"):
+        key = f"{key}_s"
+    elif kinds == {"size"}:
+        key = _with_suffix(key, "size")
+    return key, made

@@ -1,0 +1,263 @@
+"""What `measure = ["share"]` stands for: quantities, and the tables and figures that show them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from cwndlab.base.errors import KeyPath, nearest, problem_at
+from cwndlab.base.writing import with_unit
+
+Raw = dict[str, Any]
+Scope = Literal["flows", "bottleneck", "run"]
+
+#: A table with more columns is divided into one for each measure.
+WIDEST_TABLE = 9
+#: An x axis whose values span a larger factor is logarithmic.
+LOG_FACTOR = 8
+
+
+class Shape(NamedTuple):
+    """What this module needs to know of a metric: options, unit, and whether it gives a list of numbers."""
+
+    options: frozenset[str]
+    unit: str
+    many: bool
+
+
+#: The description of every metric, by name; loaded only when needed.
+Shapes = Callable[[], Mapping[str, Shape]]
+
+
+class Part(NamedTuple):
+    """One number of a measure: a reduction of a metric that gives many."""
+
+    heading: str = ""
+    within: str | None = None
+
+
+class Measure(NamedTuple):
+    """A name that `measure` takes: a metric, for whom it is measured, and what of it is shown."""
+
+    title: str
+    unit: str
+    metric: str
+    scope: Scope
+    options: Mapping[str, Any] = MappingProxyType({})
+    parts: tuple[Part, ...] = (Part(),)
+    #: Whether it does not exist for transfers without end.
+    ends: bool = False
+    #: Its title where packets wait in several lines, of which each flow finds one; "" if that is the same.
+    of_several: str = ""
+
+
+_DELAYS = (Part("mean", "mean"), Part("p95", "p95"), Part("p99", "p99"))
+MEASURES = {
+    "goodput": Measure("goodput", "Mbit/s", "goodput", "flows"),
+    "share": Measure("share of the goodput", "%", "share", "flows"),
+    "loss_rate": Measure("loss rate", "%", "loss_rate", "flows"),
+    "datagram_loss": Measure("datagrams lost", "%", "datagram_loss", "flows"),
+    "queue_delay": Measure(
+        "queueing delay", "ms", "queue_delay", "bottleneck", parts=_DELAYS, of_several="backlog over rate"
+    ),
+    "completion_time": Measure(
+        "completion time",
+        "s",
+        "completion_time",
+        "flows",
+        parts=(Part("median", "median"), *_DELAYS),
+        ends=True,
+    ),
+    "round_trip": Measure("round-trip time", "ms", "round_trip", "flows"),
+    "utilization": Measure("utilization", "%", "link_utilization", "bottleneck"),
+    "drop_rate": Measure("packets dropped", "%", "drop_rate", "bottleneck"),
+    "one_way_delay": Measure("one-way delay", "ms", "one_way_delay", "flows", parts=_DELAYS),
+    "delay_variation": Measure("delay variation", "ms", "delay_variation", "flows", parts=_DELAYS),
+    "jain_index": Measure("Jain's index", "1", "jain_index", "run"),
+}
+"""What is shown in a table of its own form; every other metric can be named too."""
+
+DEFAULT = ("goodput", "share", "loss_rate", "queue_delay", "utilization")
+"""What a `[dumbbell]` or `[parking_lot]` measures unless it says otherwise."""
+
+
+#: Names of metrics that people try, and what they are called here: for error messages and the manual.
+ALIASES = {
+    "bandwidth": "goodput",
+    "throughput": "goodput",
+    "queueing_delay": "queue_delay",
+    "queuing_delay": "queue_delay",
+    "loss": "loss_rate",
+    "fct": "completion_time",
+    "flow_completion_time": "completion_time",
+    "fairness": "jain_index",
+    "jain": "jain_index",
+    "rtt": "round_trip",
+    "utilization": "link_utilization",
+    "utilisation": "link_utilization",
+    "retransmissions": "retransmits",
+    "smoothness": "largest_rate_cut",
+    "aggressiveness": "largest_rate_rise",
+    "responsiveness": "halving_time",
+    "time_to_fair": "convergence_time",
+    "loss_synchronization": "synchronization",
+}
+
+
+#: Metrics until 0.2, and what to write.
+FORMER = {
+    "object_delays": 'write "completion_time", with kind = "page" where no kind is given',
+    "median_page_delay": 'write "median_delay"',
+    "median_file_delay": 'write "median_delay" with options = { kind = "file" }',
+}
+
+
+def nearest_metric(name: str, known: Sequence[str]) -> str:
+    """What to write for a name that is none of the known ones."""
+    return f'write "{ALIASES[name]}"' if name in ALIASES else FORMER.get(name) or nearest(name, known)
+
+
+class Flows(NamedTuple):
+    """The groups of flows (and which are transfers without end), and the directions of the bottlenecks."""
+
+    endless: Mapping[str, bool]
+    bottlenecks: Sequence[str]
+    #: Whether packets wait in several lines at a link.
+    several_lines: bool = False
+
+
+class Measured(NamedTuple):
+    """A measure's quantities, and how they are headed."""
+
+    name: str
+    title: str
+    unit: str
+    quantities: list[Raw]
+    headings: list[str]
+
+
+def quantities_of(name: str, flows: Flows, shapes: Shapes, at: KeyPath) -> Measured:
+    """The quantities of one entry of `measure`; StudyError if nothing is called so."""
+    measure = MEASURES.get(name) or next((one for one in MEASURES.values() if one.metric == name), None)
+    if measure is None:
+        metrics = shapes()
+        shape = metrics.get(name)
+        if shape is None:
+            known = sorted({*MEASURES, *metrics})
+            raise problem_at(at, f'there is no measure or metric "{name}"', nearest_metric(name, known))
+        measure = _of_metric(name, shape)
+    title = measure.of_several if flows.several_lines and measure.of_several else measure.title
+    targets = _targets(measure, flows, at)
+    made: list[Raw] = []
+    headings: list[str] = []
+    for target, options in targets:
+        for part in measure.parts:
+            shown = [target] if len(targets) > 1 or measure.scope == "flows" else []
+            words = [*shown, part.heading] if len(measure.parts) > 1 else shown
+            headings.append(", ".join(words))
+            suffixes = ([target] if len(targets) > 1 else []) + (
+                [part.heading] if len(measure.parts) > 1 else []
+            )
+            quantity: Raw = {
+                "name": re.sub(r"\W", "_", "_".join([name, *suffixes])),
+                "title": ", ".join([title, *words]),
+                "metric": measure.metric,
+                "options": {**measure.options, **options},
+            }
+            if not quantity["options"]:
+                del quantity["options"]
+            if part.within is not None:
+                quantity["within"] = part.within
+            if measure.unit != "1":
+                quantity["unit"] = measure.unit
+            made.append(quantity)
+    return Measured(name, title, measure.unit, made, headings)
+
+
+def _of_metric(name: str, shape: Shape) -> Measure:
+    scope: Scope = (
+        "flows" if "traffic" in shape.options else "bottleneck" if "link" in shape.options else "run"
+    )
+    parts = (Part("mean", "mean"),) if shape.many else (Part(),)
+    return Measure(name.replace("_", " "), shape.unit, name, scope, parts=parts)
+
+
+def _targets(measure: Measure, flows: Flows, at: KeyPath) -> list[tuple[str, Raw]]:
+    """For whom it is measured, and the options that say so."""
+    if measure.scope == "run":
+        return [("", {})]
+    if measure.scope == "bottleneck":
+        return [(link, {"link": link}) for link in flows.bottlenecks] or [("", {})]
+    groups = [name for name, endless in flows.endless.items() if not (measure.ends and endless)]
+    if not groups:
+        right = 'give flows a size, bytes = "1MB", or an app'
+        raise problem_at(at, f"the flows have no end, so they have no {measure.title}", right)
+    return [(name, {"traffic": name}) for name in groups]
+
+
+def tables(groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]]) -> list[Raw]:
+    """A table with a row for each cell; one for each measure if it were too wide."""
+    columns = {}
+    for group in groups:
+        title = with_unit(group.title, group.unit)
+        columns[group.name] = [
+            {"heading": heading, "group": title, "quantity": quantity["name"]}
+            if heading
+            else {"heading": title, "quantity": quantity["name"]}
+            for heading, quantity in zip(group.headings, group.quantities, strict=True)
+        ]
+    rows = list(axes)
+    if sum(map(len, columns.values())) <= WIDEST_TABLE:
+        every = [column for part in columns.values() for column in part]
+        return [{"id": "results", "title": "Results", "rows": rows, "columns": every}]
+    titles = {group.name: group.title for group in groups}
+    return [
+        {"id": name.replace("_", "-"), "title": _capital(titles[name]), "rows": rows, "columns": part}
+        for name, part in columns.items()
+    ]
+
+
+def figures(
+    groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]], titles: Mapping[str, str]
+) -> list[Raw]:
+    """Each measure along the first numeric axis, with a line for each quantity and value of other axes."""
+    varied = {name: values for name, values in axes.items() if len(values) > 1}
+    if not varied:
+        return []
+    numeric = [name for name, values in varied.items() if all(map(_is_number, values))]
+    x = numeric[0] if numeric else max(varied, key=lambda name: len(varied[name]))
+    others = [name for name in varied if name != x]
+    made = []
+    for group in groups:
+        names = [quantity["name"] for quantity in group.quantities]
+        figure: Raw = {
+            "id": f"{group.name.replace('_', '-')}-by-{x.replace('_', '-')}",
+            "kind": "line" if numeric else "bar",
+            "title": f"{_capital(group.title)} by {titles[x]}",
+            "x": x,
+            "y_title": with_unit(group.title, group.unit),
+        }
+        if group.name == "share" and len(names) == 2 and others:  # the other flow has the rest
+            names = names[:1]
+            figure["title"] += f": {group.headings[0]}"
+        figure |= {"quantity": names[0]} if len(names) == 1 else {"quantities": names}
+        if others:
+            figure["series"] = others[:1]
+        if others[1:]:
+            figure["panels"] = others[1]
+        if others[2:]:
+            figure["where"] = {name: varied[name][0] for name in others[2:]}
+        if numeric and min(varied[x]) > 0 and max(varied[x]) / min(varied[x]) > LOG_FACTOR:
+            figure["log_x"] = True
+        made.append(figure)
+    return made
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _capital(title: str) -> str:
+    return title[:1].upper() + title[1:]

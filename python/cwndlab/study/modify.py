@@ -1,0 +1,99 @@
+"""A study's document with axes restricted or other keys changed: what `set` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cwndlab.base.errors import StudyError, nearest
+
+from . import schema, values
+from .document import Document
+from .kernels import KEY as KERNELS
+from .schema import GRID, Scalar
+from .sections import Sections, to_plain
+from .study_spec import SETTABLE, StudySpec
+
+
+def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
+    """The study's document with axes restricted (`{"iw": 4}`), other keys changed (`{"run.duration": "10s"}`)
+    or whole sections replaced (`{"run": Run(duration="10s")}`). StudyError for what is none of these.
+    """
+    document, outline = study.document, study.outline
+    chosen, keys, replaced = dict(document.chosen), {}, {}
+    sections = [*document.networks, *SETTABLE]
+    for key, value in changes.items():
+        if key == GRID and key not in {**outline.axes, **outline.parameters}:
+            chosen[key] = _choose_grids(outline.grids, value)
+        elif key in outline.axes:
+            chosen[key] = _choose(key, outline.axes[key], value)
+        elif "." not in key and key in outline.parameters:
+            keys[f"parameters.{key}"] = _parameter(value)
+        elif key in Sections.__annotations__ and not isinstance(value, str):
+            replaced[key] = to_plain(value)
+        elif "." not in key:
+            raise StudyError(
+                f'"{key}" is neither an axis nor a parameter nor a dotted key',
+                key=f"--set {key}",
+                right=nearest(key, [*outline.axes, *outline.parameters]),
+            )
+        elif (section := key.partition(".")[0]) not in sections:
+            axes = f"; the axes are {', '.join(outline.axes)}" if outline.axes else ""
+            raise StudyError(
+                f'"{key}" names no parameter of the study',
+                file=study.file,
+                key=f"--set {key}",
+                right=nearest(section, sections) + axes,
+            )
+        else:
+            keys[key] = _kernels(value) if key == KERNELS else values.toml_value(value)
+    changed = replace(document.change(keys), chosen=chosen)
+    return changed.with_sections(replaced) if replaced else changed
+
+
+def _parameter(value: Any) -> Any:
+    """The value of a parameter, or the list of "cubic,bbr3", which makes an axis of it."""
+    found = values.toml_value(value)
+    if isinstance(found, str) and found == value and "," in found and not found.startswith("="):
+        return [values.toml_value(one.strip()) for one in found.split(",")]
+    return list(found) if isinstance(found, tuple) else found
+
+
+def _kernels(value: Any) -> Any:
+    """The kernels of "6.12,7.3", whose names are no numbers."""
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+    return names[0] if isinstance(value, str) and len(names) == 1 else names
+
+
+def _choose_grids(grids: Sequence[schema.Grid], value: Any) -> tuple[str, ...]:
+    """The grids that `--set grid=…` keeps."""
+    wanted = value.split(",") if isinstance(value, str) else [str(v) for v in values.as_list(value)]
+    known = [grid.name for grid in grids if grid.name is not None]
+    for name in wanted:
+        if name not in known:
+            right = nearest(name, known) if known else "none of the study's grids has a name"
+            raise StudyError(f'there is no grid "{name}"', key=f"--set {GRID}", right=right)
+    return tuple(wanted)
+
+
+def _choose(name: str, axis: schema.Axis, value: Any) -> tuple[Scalar, ...]:
+    """The values of an axis that --set picks; an axis of numbers takes new ones, too."""
+    if isinstance(value, str):
+        value = value.split(",")
+    picked: list[Scalar] = []
+    for item in values.select_values(value, axis.names, axis.unit):
+        known = values.find_value(item, [*axis.names, *picked], axis.unit)
+        if known is not None:
+            picked.append(known)
+            continue
+        written, parsed = values.parse(item, axis.unit)
+        open_axis = all(isinstance(v, int | float) and not isinstance(v, bool) for v in axis.values)
+        if not (open_axis and isinstance(parsed, int | float) and not isinstance(parsed, bool)):
+            raise StudyError(
+                f"axis {name} has no value {written!r}",
+                key=f"--set {name}",
+                right=nearest(written, map(values.text, axis.names)),
+            )
+        picked.append(parsed)
+    return tuple(dict.fromkeys(picked))

@@ -1,0 +1,107 @@
+"""Where a part of a study is: its file, line and column, and the usual notation of its key."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from cwndlab._core import toml_places
+from cwndlab.base.errors import Findings, KeyPath, StudyError
+
+
+class Place(NamedTuple):
+    """Fills in file, key and line of errors."""
+
+    raw: Mapping[str, Any]
+    file: Path | None
+    text: str | None
+    #: The tables as written, where `raw` is what they expand to, and where each part of it is there.
+    written: Mapping[str, Any] | None = None
+    origins: Mapping[KeyPath, KeyPath] = MappingProxyType({})
+    #: Dotted keys that `set` changed.
+    changed: Collection[str] = ()
+
+    def written_path(self, path: KeyPath) -> KeyPath:
+        """The path of the short form that a part of the full form comes from."""
+        for length in range(len(path), 0, -1):
+            if (origin := self.origins.get(path[:length])) is not None:
+                return (*origin, *path[length:])
+        return path
+
+    def error(self, path: KeyPath, problem: str, right: str | None = None) -> StudyError:
+        """An error at a key."""
+        return self.locate(StudyError(problem, right=right), path)
+
+    def locate(self, error: StudyError, path: KeyPath | None = None) -> StudyError:
+        """The error at this path, by default its own, and its others at theirs: with file, line and key."""
+        findings = Findings()
+        findings.note(self._located(error.without_others(), (error.path or ()) if path is None else path))
+        for one in error.others:
+            findings.note(one if one.path is None else self._located(one, one.path))
+        return findings.error()
+
+    def _located(self, error: StudyError, path: KeyPath) -> StudyError:
+        """The error with this place filled in, where it has none of its own."""
+        if (option := self._option(dotted_key(self.raw, path), error.key)) is not None:
+            return type(error)(error.problem, key=f"--set {option}", right=error.right)
+        raw, missing = self.raw, str(path[0]) if path else None
+        if self.written is not None:
+            raw, path = self.written, _present(self.written, self.written_path(path))
+            if (option := self._option(dotted_key(raw, path))) is not None:
+                return type(error)(error.problem, key=f"--set {option}", right=error.right)
+        place = place_of(self.text, path) if self.text is not None and path else None
+        line, column = place or (None, None)
+        return type(error)(
+            error.problem,
+            file=error.file or self.file,
+            key=(dotted_key(raw, path) if path else None) or error.key or missing,
+            line=line,
+            column=column,
+            right=error.right,
+        )
+
+    def _option(self, *keys: str | None) -> str | None:
+        """The key that `set` changed and that is, holds or is held by one of these."""
+        pairs = ((option, key) for option in self.changed for key in keys if key)
+        return next((o for o, key in pairs if f"{o}.".startswith(f"{key}.") or key.startswith(f"{o}.")), None)
+
+
+def dotted_key(raw: object, path: Sequence[str | int]) -> str:
+    """A path as people write it: list elements by their `name` or `id`, else by their number (from 1)."""
+    parts: list[str] = []
+    here = raw
+    for step in path:
+        if isinstance(step, int):
+            element = here[step] if isinstance(here, list) and 0 <= step < len(here) else None
+            label = (element.get("name") or element.get("id")) if isinstance(element, dict) else None
+            parts.append(str(label) if isinstance(label, str | int) else str(step + 1))
+            here = element
+        else:
+            parts.append(step)
+            here = here.get(step) if isinstance(here, dict) else None
+    return ".".join(parts)
+
+
+def place_of(text: str, path: KeyPath) -> tuple[int, int] | None:
+    """Line and column (from 1) of the key at `path`, or of its nearest ancestor in the text."""
+    places = _all_places(text)
+    return next((places[path[:n]] for n in range(len(path), 0, -1) if path[:n] in places), None)
+
+
+@lru_cache(maxsize=8)
+def _all_places(text: str) -> Mapping[KeyPath, tuple[int, int]]:
+    return {tuple(path): (line, column) for path, line, column in toml_places(text)}
+
+
+def _present(raw: object, path: KeyPath) -> KeyPath:
+    """As much of a path as there is, and the key that is missing there."""
+    for index, step in enumerate(path):
+        inside = isinstance(raw, Mapping) and step in raw
+        inside = inside or (isinstance(raw, list) and isinstance(step, int) and step < len(raw))
+        if not inside:
+            return path[:index]
+        raw = raw[step]  # type: ignore[index]
+    return path

@@ -1,0 +1,78 @@
+"""Values of the short forms as the full form has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from cwndlab.base.errors import KeyPath, problem_at
+
+from .units import parse_zero_rate, time_text
+from .values import text
+
+N = TypeVar("N", int, float)
+Raw: TypeAlias = dict[str, Any]
+
+
+#: The longest round trip that TCP can measure: half of what timestamps of 32 bits count in microseconds.
+MAX_RTT = (1 << 31) * 1000
+
+
+def check_round_trip(rtt: int | Raw | Sequence[int | Raw], at: KeyPath) -> None:
+    """StudyError for a round trip that TCP cannot measure."""
+    values = [rtt] if isinstance(rtt, int | dict) else rtt
+    longest = max((value for value in values if isinstance(value, int)), default=0)
+    if longest > MAX_RTT:
+        problem = f"a round trip of {longest / 60e9:g} min is longer than TCP can measure"
+        raise problem_at(at, problem, "at most 35 min")
+
+
+def quantity_text(value: N | Raw, write: Callable[[N], str]) -> str | Raw:
+    """A quantity as a study has it; a change as it is."""
+    return value if isinstance(value, dict) else write(value)
+
+
+def interval_texts(down: Sequence[Sequence[int]]) -> list[list[str]]:
+    """Intervals of time as a study has them."""
+    return [[time_text(edge) for edge in interval] for interval in down]
+
+
+def value_label(value: str | Raw) -> str:
+    """What a value of an axis is called that may be a change: "100Mbps to 10Mbps every 200ms"."""
+    if isinstance(value, str):
+        return value
+    steps = value.get("at")
+    if not isinstance(steps, dict):
+        return str(value.get("kind", value.get("trace", "changing")))
+    every = f" every {value['repeat']}" if "repeat" in value else ""
+    return " to ".join(map(str, steps.values())) + every
+
+
+def highest_rate(rate: int | Raw) -> int:
+    """The highest rate of a value that may be a change; 0 of a trace."""
+    if isinstance(rate, int):
+        return rate
+    steps = rate.get("at", {})
+    rates = [value for value in steps.values() if isinstance(value, str)] if isinstance(steps, dict) else []
+    try:
+        return max(map(parse_zero_rate, rates), default=0)
+    except ValueError:
+        return 0  # the full form says what is wrong
+
+
+def tidy(value: float) -> int | float:
+    """A whole number without its point; what a change of unit left in the last digits rounded away."""
+    rounded = round(value, 9)
+    return int(rounded) if float(rounded).is_integer() else rounded
+
+
+def limit_text(buffer: float | str) -> str:
+    """A buffer as the limit of a queue."""
+    return buffer if isinstance(buffer, str) else f"{text(tidy(buffer))}BDP"
+
+
+def queue_table(queue: str | Mapping[str, Any], limit: str) -> Raw:
+    """The table of a queue that may be named by its kind alone."""
+    if isinstance(queue, str):
+        return {"kind": queue, "limit": limit}
+    return {"kind": "drop-tail", "limit": limit, **queue}

@@ -1,0 +1,164 @@
+"""The keys of `[dumbbell]`, `[parking_lot]` and `measure`: short forms that `expand` writes out in full.
+
+A list where one value would do is an axis: `buffer = [0.5, 1, 2]` runs the study with each.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
+
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+
+from cwndlab._core import CongestionControl
+from cwndlab.base.engine_kinds import is_unresponsive
+from cwndlab.base.errors import StudyError, nearest
+from cwndlab.base.laws import misspelt
+
+from .base import Drawn, Label, Strict
+from .presets import PRESETS
+from .units import RateBps, Share, SizeBytes, TimeNs
+
+T = TypeVar("T")
+
+#: The sections that describe a network in short form.
+NETWORKS = ("dumbbell", "parking_lot")
+
+
+Buffer = Annotated[float, Field(gt=0)] | str
+Values = Annotated[list[T], Field(min_length=1)]
+QueueKind = str | dict[str, Any]
+#: Values that change at stated times, as a link has them.
+Change = Annotated[dict[str, Any], Field(examples=[{"at": {"0s": "100Mbps", "20s": "10Mbps"}}])]
+
+
+Intervals = Values[Annotated[list[TimeNs], Field(min_length=2, max_length=2)]]
+
+
+class Flow(Strict):
+    """A group of flows with the same sender and receiver."""
+
+    positional = ("cc",)
+    #: Congestion controls of the user's own that were given as classes.
+    _laws: dict[str, type[CongestionControl]] = PrivateAttr(default_factory=dict)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            cc: str | type[CongestionControl] | Sequence[str | type[CongestionControl]] | None = None,
+            *,
+            name: str | None = None,
+            stack: str | None = None,
+            count: int | Sequence[int] = 1,
+            rtt: str | int | Sequence[str | int] | None = None,
+            start: str | int | Drawn | Mapping[str, object] = ...,
+            down: Sequence[Sequence[str | int]] | None = None,
+            bytes: str | int | None = None,
+            app: Mapping[str, object] | None = None,
+            tcp: Mapping[str, object] = ...,
+        ) -> None: ...
+
+    @classmethod
+    def name_laws(cls, keys: Mapping[str, object]) -> tuple[dict[str, object], Mapping[str, type]]:
+        """The keys with the names of congestion controls in place of classes, and the classes."""
+        given = keys.get("cc")
+        several = given if isinstance(given, list | tuple) else [given]
+        for name in several if keys.get("stack") is None else ():
+            if isinstance(name, str) and (right := misspelt(name)) is not None:
+                problem = f'there is no congestion control "{name}"'
+                raise StudyError(problem, key="Flow.cc", right=f'did you mean "{right}"?')
+        laws = {one.__name__.lower(): one for one in several if isinstance(one, type)}
+        if not laws:
+            return dict(keys), {}
+        names = [one.__name__.lower() if isinstance(one, type) else one for one in several]
+        return {**keys, "cc": names if isinstance(given, list | tuple) else names[0]}, laws
+
+    name: Label | None = Field(None, description="default: its congestion control, or kind of datagrams")
+    cc: str | Values[str] | None = Field(None, description='congestion control: "cubic", "reno", …')
+    stack: str | None = Field(None, description='a QUIC stack in place of TCP: "quinn" or "noq"')
+    count: Annotated[int, Field(ge=0)] | Values[Annotated[int, Field(ge=0)]] = Field(
+        1, description="flows of this group"
+    )
+    rtt: TimeNs | Values[TimeNs] | None = Field(
+        None, description="base round-trip time; default: the network's"
+    )
+    start: TimeNs | Drawn = Field(
+        Drawn.model_construct(uniform=["0s", "1s"]),
+        description='when each starts, or { uniform = ["0s", "1s"] }',
+    )
+    down: Intervals | None = Field(
+        None, description="intervals in which the link of its senders carries nothing, each way"
+    )
+    bytes: SizeBytes | None = Field(None, description="size of the transfer; without it, it has no end")
+    app: dict[str, object] | None = Field(None, description="another application than a bulk transfer")
+    tcp: dict[str, object] = Field({}, description="further knobs of its TCP, or options of its stack")
+
+    @model_validator(mode="after")
+    def _one_application(self) -> Self:
+        if self.app is not None and self.bytes is not None:
+            raise ValueError("flows have either `bytes` or `app`")
+        if is_unresponsive(self.app) and self.stack is None and (self.cc is not None or self.tcp):
+            right = 'leave out `cc` and `tcp`, or send them over QUIC: stack = "quinn"'
+            raise ValueError(f"datagrams over UDP have no congestion control; {right}")
+        if self.stack is not None and "profile" in self.tcp:
+            raise ValueError("`stack` takes the place of a profile; leave out one of them")
+        return self
+
+
+def _complete(schema: dict[str, Any]) -> None:
+    """In the schema for editors, a preset takes the place of rate and round-trip time."""
+    schema["required"] = [key for key in schema["required"] if key not in ("rate", "rtt")]
+    schema["anyOf"] = [{"required": ["preset"]}, {"required": ["rate", "rtt"]}]
+
+
+class Network(Strict):
+    """What the shorthands have in common."""
+
+    model_config = ConfigDict(json_schema_extra=_complete)
+
+    preset: str | None = Field(
+        None, description=f"a network whose keys these replace: {', '.join(PRESETS)}", examples=[*PRESETS]
+    )
+    rate: RateBps | Change | Values[RateBps | Change] = Field(description="of the bottleneck, each way")
+    rtt: TimeNs | Change | Values[TimeNs | Change] = Field(description="base round-trip time, without queues")
+    down: Intervals | None = Field(
+        None, description="intervals in which the bottleneck sends nothing, each way"
+    )
+    buffer: Buffer | Values[Buffer] = Field(1.0, description='in multiples of the BDP, or "100pkt", "64KiB"')
+    queue: QueueKind | Values[QueueKind] = Field("drop-tail", description="a kind of queue, or its table")
+    loss: Share | Change | Values[Share | Change] | None = Field(
+        None, description="of packets at random, at the bottleneck"
+    )
+    jitter: TimeNs = Field(100_000, description="largest random delay of a packet at its sending host")
+    flows: Values[Flow] = Field(description="the groups of flows")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_preset(cls, keys: object) -> object:
+        if not isinstance(keys, dict) or keys.get("preset") is None:
+            return keys
+        if (name := keys["preset"]) not in PRESETS:
+            raise ValueError(f"there is no preset {name!r}; {nearest(str(name), PRESETS)}")
+        return {**PRESETS[name], **keys}
+
+
+class Dumbbell(Network):
+    """Groups of senders and receivers around one bottleneck."""
+
+
+class ParkingLot(Network):
+    """Several bottlenecks in a row: `flows` pass all of them, `cross` flows one each."""
+
+    hops: Annotated[int, Field(ge=2, le=100)] = Field(3, description="bottlenecks in a row")
+    cross: list[Flow] = Field([], description="groups of flows at every hop")
+
+
+class Short(Strict):
+    """The sections of a study file that are written out in full before it is read."""
+
+    dumbbell: Dumbbell | None = Field(
+        None, description="groups of senders and receivers around one bottleneck, in short form"
+    )
+    parking_lot: ParkingLot | None = Field(None, description="several bottlenecks in a row, in short form")
+    measure: Values[str] | None = Field(
+        None, description="what is measured: quantities, tables and figures are made for each"
+    )

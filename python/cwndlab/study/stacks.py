@@ -1,0 +1,40 @@
+"""QUIC stacks in place of TCP: `stack = "quinn"` in the short form, `profile = "quinn"` in a group.
+
+What they are and which options each has is the engine's (`_core.kinds`), and so are the checks of values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from cwndlab import _core
+from cwndlab.base.errors import KeyPath, problem_at
+
+from . import knobs
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The stacks of this build."""
+    kinds = json.loads(_core.kinds())["stack"].get("oneOf", [])
+    return tuple(kind["properties"]["stack"]["const"] for kind in kinds)
+
+
+@cache
+def congestion_controls(stack: str) -> tuple[str, ...]:
+    """The congestion controls of a stack of this build."""
+    kinds = json.loads(_core.kinds())["stack"]
+    (kind,) = (one for one in kinds["oneOf"] if one["properties"]["stack"]["const"] == stack)
+    laws = kinds["$defs"][kind["properties"]["cc"]["$ref"].rsplit("/", 1)[1]]
+    return tuple(law["const"] for law in laws["oneOf"])
+
+
+def table(stack: str, given: Mapping[str, Any], at: KeyPath) -> dict[str, Any]:
+    """A group of this stack as the engine takes it."""
+    if "window_law" in given:
+        right = f"write cc = {given['window_law']!r}"
+        raise problem_at((*at, "window_law"), f"{stack} has no knobs of TCP", right)
+    return {"stack": stack, **knobs.convert_to_base_units(given, at)}

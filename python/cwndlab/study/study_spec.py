@@ -1,0 +1,239 @@
+"""A study: what is simulated, varied, measured and shown, and the model of each of its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from cwndlab.base.errors import Findings, KeyPath, StudyError
+from cwndlab.base.laws import LawCode
+
+from . import schema
+from .document import Document
+from .measures import Shape
+from .place import Place, dotted_key
+from .resolve import Names, put, resolve, steps
+from .schema import Quantity
+from .validate import leave_out, validate
+from .values import label
+from .windows import resolve_windows
+
+#: What axes and --set may write to.
+SETTABLE = (*schema.MODEL_SECTIONS, "parameters")
+
+#: A path that an axis wrote to, the axis's key, and the value.
+Written = tuple[KeyPath, str, schema.Scalar]
+AxisSetting = schema.Axis | schema.Sensitivity
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class StudySpec:
+    """A study's document, and what `cwndlab.study.building` derives from it."""
+
+    document: Document
+    catalogue: Catalogue = field(repr=False, hash=False)
+    #: The tables with short forms written out and changes made.
+    raw: Mapping[str, Any] = field(repr=False, compare=False)
+    #: Where the parts of `raw` were written, where that is elsewhere.
+    origins: Mapping[KeyPath, KeyPath] = field(repr=False, compare=False)
+    outline: schema.Outline = field(repr=False, compare=False)
+    claims: schema.Claims = field(repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """What results and messages call it."""
+        return self.document.name
+
+    @property
+    def title(self) -> str:
+        """The study's title."""
+        return self.outline.title
+
+    @property
+    def file(self) -> Path | None:
+        """Its file; None if it was built in code."""
+        return self.document.file
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the files that it names are."""
+        return self.document.folder
+
+    @property
+    def laws(self) -> Mapping[str, LawCode]:
+        """Congestion controls of the user's own."""
+        return self.catalogue.laws
+
+    @property
+    def place(self) -> Place:
+        """Makes errors that know their file and line."""
+        return place_in(self.document, self.raw, self.origins)
+
+    @property
+    def first(self) -> dict[str, schema.Scalar]:
+        """The first value of every axis."""
+        return {name: axis.names[0] for name, axis in self.outline.axes.items()}
+
+    @cached_property
+    def base(self) -> schema.Model:
+        """The model of the first cell, for what does not depend on the cell (run, probes)."""
+
+        def checked(model: schema.Model) -> schema.Model:
+            resolve_windows(model, self.outline.quantities)
+            return model
+
+        return self.with_model(self.first, checked)
+
+    def model(self, values: Mapping[str, schema.Scalar]) -> schema.Model:
+        """The model of the cell with these axis values; StudyError says what in it is wrong."""
+        return self.with_model(values, lambda model: model)
+
+    def with_model(
+        self,
+        values: Mapping[str, schema.Scalar],
+        then: Callable[[schema.Model], T],
+    ) -> T:
+        """What `then` makes of a cell's model; every error is put at its key."""
+        raw = {key: _copied(self.raw[key]) for key in SETTABLE if key in self.raw}
+        written: list[Written] = []
+        settings: list[tuple[str, AxisSetting]] = [
+            *((f"axes.{name}", axis) for name, axis in self.outline.axes.items() if name in values),
+            *((f"sensitivity.{name}", s) for name, s in self.outline.sensitivity.items() if name in values),
+        ]
+        parameters = raw.setdefault("parameters", {})
+        for key, axis in settings:
+            value = values[key.split(".", 1)[1]]
+            for target, new in assignments(axis, value):
+                try:
+                    path = steps(raw, target, SETTABLE)
+                    put(raw, path, new)
+                except StudyError as error:
+                    raise self.place.locate(error, tuple(key.split("."))) from None
+                written.append((path, key, value))
+        sections: dict[str, Any] = {}
+        try:
+            names = Names(parameters, values)
+            sections = {key: resolve(item, names, (key,)) for key, item in raw.items() if key != "parameters"}
+            return then(validate(schema.Model, sections))
+        except StudyError as error:
+            place = self.place._replace(raw={**self.raw, **raw})
+            further = _find_more(sections, error, then) if sections else []
+            findings = Findings()
+            for one in (error, *error.others, *further):
+                findings.note(_blamed(one, place, written))
+            raise findings.error() from None
+
+    def locate_refusal(self, error: StudyError, values: Mapping[str, schema.Scalar]) -> StudyError:
+        """What the core says of a cell's scenario, at its key in the study."""
+
+        def refuse(model: schema.Model) -> StudyError:
+            raise error
+
+        try:
+            return self.with_model(values, refuse)
+        except StudyError as found:
+            return found
+
+    def _repr_html_(self) -> str:
+        from html import escape  # only notebooks need it
+
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(', '.join(str(v) for v in axis.names))}</td></tr>"
+            for name, axis in self.outline.axes.items()
+        )
+        return f"<h4>{escape(self.title)}</h4><table>{rows}</table>"
+
+
+def _copied(value: Any) -> Any:
+    """A copy of what TOML gives, whose values never change; `deepcopy` takes several times as long."""
+    if isinstance(value, dict):
+        return {key: _copied(one) for key, one in value.items()}
+    return [_copied(one) for one in value] if isinstance(value, list) else value
+
+
+def _find_more(
+    sections: Mapping[str, Any], known: StudyError, then: Callable[[schema.Model], object]
+) -> list[StudyError]:
+    """What else is wrong in a cell: without the keys that do not fit, as far as they can be left out."""
+    rest, paths = _copied(sections), [one.path or () for one in (known, *known.others)]
+    for path in paths:
+        leave_out(rest, path)
+    emptied = [path[:-1] for path in paths if _at(rest, path[:-1]) == {}]  # lacks what it has to have
+    try:
+        then(validate(schema.Model, rest))
+    except StudyError as more:
+        found = [one for one in (more, *more.others) if one.path is not None]
+        return [
+            one
+            for one in found
+            if not any(_nested(one.path or (), path) for path in paths)
+            and (one.path or ())[:-1] not in emptied
+        ]
+    return []
+
+
+def _at(tables: Any, path: KeyPath) -> Any:
+    """What is at a path; None if nothing is."""
+    for step in path:
+        if isinstance(tables, Mapping):
+            tables = tables.get(step)
+        elif isinstance(tables, list) and isinstance(step, int) and step < len(tables):
+            tables = tables[step]
+        else:
+            return None
+    return tables
+
+
+def _nested(one: KeyPath, other: KeyPath) -> bool:
+    """Whether one path leads to the other's key, or to something inside it."""
+    return one[: len(other)] == other or other[: len(one)] == one
+
+
+def _blamed(error: StudyError, place: Place, written: Sequence[Written]) -> StudyError:
+    """An error in a cell's model at its key, or at that of the axis that set the value."""
+    for path, key, value in reversed(written):
+        if error.path and _nested(error.path, path):
+            problem = f"{error.problem} (in {dotted_key(place.raw, error.path)}, set by {key} = {value!r})"
+            return place.locate(type(error)(problem, right=error.right), tuple(key.split(".")))
+    return place.locate(error.without_others())
+
+
+def assignments(axis: AxisSetting, value: schema.Scalar) -> list[tuple[str, Any]]:
+    """The dotted keys that an axis value sets, and to what."""
+    sets = [axis.sets] if isinstance(axis.sets, str) else list(axis.sets or [])
+    found: list[tuple[str, Any]] = [(key, value) for key in sets]
+    return found + list(axis.settings.get(label(value), {}).items())
+
+
+def place_in(document: Document, raw: Mapping[str, Any], origins: Mapping[KeyPath, KeyPath]) -> Place:
+    """The place of errors in a study's full tables."""
+    written = document.written_tables if origins else None
+    return Place(raw, document.file, document.text, written, origins, tuple(document.changes))
+
+
+class Metrics(Protocol):
+    """The metrics, as far as a study has to know them."""
+
+    def shapes(self) -> Mapping[str, Shape]:
+        """What `measure` needs to know about each metric."""
+
+    def tables_of(self, quantity: Quantity) -> Collection[str]:
+        """The record tables that a quantity's metric reads: their probes are switched on."""
+
+    def faults(self, quantities: Sequence[Quantity]) -> Iterator[StudyError]:
+        """The quantities whose metric, options or unit do not fit, each with its path in the study."""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What the names in a study mean."""
+
+    metrics: Metrics = field(repr=False, compare=False)
+    #: Congestion controls of the user's own, by what the study calls them; never from a study file.
+    laws: Mapping[str, LawCode] = field(default_factory=dict)
+    #: The congestion controls of the kernels that could run the study, by the kernels' names.
+    kernel_laws: Callable[[], Collection[str]] = field(default=frozenset, repr=False, compare=False)

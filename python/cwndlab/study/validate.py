@@ -1,0 +1,273 @@
+"""Turns what pydantic finds into errors that say where, what, and what would be right."""
+
+from __future__ import annotations
+
+import copy
+import re
+import types
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from cwndlab.base.errors import KeyPath, StudyError, nearest, problem_at
+
+from .place import Place
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class _Found(NamedTuple):
+    """An error of pydantic's in our words."""
+
+    path: KeyPath
+    problem: str
+    right: str | None
+    #: What explains others has a lower rank: an unknown key, what is then missing, a wrong value.
+    rank: int
+
+
+#: The rank of a value of a wrong type, and how its remedy begins.
+_WRONG_TYPE, _MUST_BE = 4, "it must be "
+
+
+def validate(model: type[M], data: Mapping[str, Any]) -> M:
+    """Returns `data` as the model; raises StudyError with every error found, each with its path."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        found = [_Found(*_explain(model, data, detail)) for detail in error.errors(include_url=False)]
+    except RecursionError:
+        raise problem_at((), "it is nested too deeply") from None
+    # The errors of a union's other branches follow from this one.
+    found.sort(key=lambda item: (item.rank, -len(item.path)))
+    causes: list[_Found] = []
+    for item in found:
+        if not any(_explains(known, item) for known in causes):
+            causes.append(item._replace(right=_alternatives(item, found)))
+    first, *others = [problem_at(one.path, one.problem, one.right) for one in causes]
+    raise first.replace(others=others)
+
+
+def _alternatives(item: _Found, found: Sequence[_Found]) -> str | None:
+    """What would be right; of a wrong type, what every branch of its union takes."""
+    if item.rank != _WRONG_TYPE:
+        return item.right
+    same = [one for one in found if one.rank == _WRONG_TYPE and one.path == item.path]
+    rights = list(dict.fromkeys((one.right or "").removeprefix(_MUST_BE) for one in same))
+    return _MUST_BE + " or ".join([", ".join(rights[:-1]), rights[-1]] if len(rights) > 1 else rights)
+
+
+def validate_at(place: Place, model: type[M]) -> M:
+    """The tables at a place as the model; its errors say where in the file."""
+    try:
+        return validate(model, place.raw)
+    except StudyError as error:
+        raise place.locate(error) from None
+
+
+def _explains(known: _Found, item: _Found) -> bool:
+    """Whether an error follows from one that is known: it has the same location, or what an unknown key
+    meant to set is missing.
+    """
+    shorter = min(len(known.path), len(item.path))
+    if known.path[:shorter] == item.path[:shorter]:
+        return True
+    return (known.rank, item.rank) == (0, 1) and known.path[:-1] == item.path[:-1]
+
+
+#: The unit that is meant where one is left out.
+_UNITS = {
+    "rtt": "ms",
+    "delay": "ms",
+    "start": "s",
+    "duration": "s",
+    "warmup": "s",
+    "rate": "Mbps",
+    "limit": "pkt",
+    "loss": "%",
+    "bytes": "kB",
+}
+
+
+def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[KeyPath, str, str | None, int]:
+    path = _path_in(data, detail)
+    kind, message = detail["type"], detail["msg"]
+    if kind == "extra_forbidden":
+        key, table, models = str(path[-1]), data, _models_at(model, path[:-1], data)
+        for step in path[:-1]:
+            table = _step(table, step)
+        for candidate in models:
+            if (renamed := getattr(candidate, "renamed", {}).get(key)) is not None:
+                return path, f"there is no key {key!r} any more", renamed(table), 0
+        known = [field.alias or name for one in models for name, field in one.model_fields.items()]
+        known = [name for name in known if name != key]  # of another form of the value
+        return path, f"unknown key {key!r}", nearest(key, known), 0
+    if kind == "missing":
+        return path, "this key is missing", _example(model, path, data), 1
+    given = detail.get("input")
+    example = _with_unit(path, given)
+    if kind == "value_error":
+        problem = str(detail["ctx"]["error"])
+        if example is not None and "its unit" in problem:
+            problem = re.sub('like ".*"', f'like "{example}"', problem)
+        return path, problem, None, 2
+    shown = repr(given) if isinstance(given, str | int | float | bool) else f"a {_kind(given)}"
+    if len(shown) > 60:
+        shown = shown[:57] + "…"
+    if kind == "string_pattern_mismatch":
+        return (
+            path,
+            f"{shown} is no name here",
+            "letters, digits and _ ; nodes, links and traffic may have - and +",
+            3,
+        )
+    bound = detail.get("ctx", {})
+    if kind == "too_short":
+        return path, "there are too few values", f"it needs at least {bound['min_length']}", 3
+    if kind == "too_long":
+        return path, "there are too many values", f"it takes at most {bound['max_length']}", 3
+    for name, words in (("ge", "at least"), ("gt", "above"), ("le", "at most"), ("lt", "below")):
+        if name in bound:
+            return path, f"{shown} does not fit", f"it must be {words} {bound[name]:g}", 3
+    if kind == "literal_error":
+        near = nearest(str(given), re.findall(r"'([^']*)'", bound["expected"]))
+        return path, f"{shown} does not fit", near, 3
+    right = {
+        "int_type": "a whole number",
+        "float_type": "a number",
+        "bool_type": "true or false",
+        "string_type": "text in quotes",
+        "list_type": "a list [ … ]",
+        "dict_type": "a table { … }",
+        "model_type": "a table { … }",
+    }.get(kind)
+    if kind == "string_type" and example is not None:
+        right = f'text in quotes, with its unit, like "{example}"'
+    if right is None:
+        right = message[:1].lower() + message[1:]
+        return path, f"{shown} does not fit", right, 3
+    return path, f"{shown} does not fit", f"{_MUST_BE}{right}", _WRONG_TYPE if kind.endswith("_type") else 3
+
+
+def _with_unit(path: KeyPath, given: object) -> str | None:
+    """A number with the unit that is meant where one is left out; None if it is large."""
+    unit = _UNITS.get(str(path[-1])) if path else None
+    is_small = isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < 10_000
+    return f"{given:g}{unit}" if is_small and unit is not None else None
+
+
+def _kind(value: object) -> str:
+    names = {dict: "table", list: "list", type(None): "nothing"}
+    return names.get(type(value), type(value).__name__)
+
+
+def _path_in(data: Any, detail: ErrorDetails) -> KeyPath:
+    """Pydantic's location without the tags of unions that it puts in."""
+    path: list[str | int] = []
+    here = data
+    location = detail["loc"]
+    for index, step in enumerate(location):
+        last = index == len(location) - 1
+        if isinstance(here, Mapping) and step in here:
+            here = here[step]
+        elif isinstance(here, list) and isinstance(step, int) and 0 <= step < len(here):
+            here = here[step]
+        elif last and detail["type"] == "missing" and isinstance(step, str):
+            here = None
+        else:
+            continue
+        path.append(step)
+    return tuple(path)
+
+
+def _models(annotation: Any) -> list[Any]:
+    """What a union or an annotated type may be."""
+    if get_origin(annotation) is Annotated:
+        return _models(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, types.UnionType):
+        return [model for arg in get_args(annotation) for model in _models(arg)]
+    return [annotation]
+
+
+def _models_at(model: type[BaseModel], path: Sequence[str | int], data: Any) -> list[type[BaseModel]]:
+    """The models at `path`."""
+    here: list[Any] = [model]
+    for step in path:
+        following: list[Any] = []
+        data = _step(data, step)
+        for candidate in here:
+            origin = get_origin(candidate)
+            if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+                for name, field in candidate.model_fields.items():
+                    if step in (name, field.alias):
+                        following += _models(field.annotation)
+            elif origin in (list, dict) and get_args(candidate):
+                following += _models(get_args(candidate)[-1])
+        here = _of_kind(following, data)
+    return [one for one in here if isinstance(one, type) and issubclass(one, BaseModel)]
+
+
+def _step(data: Any, step: str | int) -> Any:
+    if isinstance(data, list) and isinstance(step, int) and step < len(data):
+        return data[step]
+    return data.get(step) if isinstance(data, Mapping) else None
+
+
+def _of_kind(models: list[Any], data: Any) -> list[Any]:
+    """Of the models of a union told apart by `kind`, those that the data's kind leaves."""
+    kind = data.get("kind", "grid") if isinstance(data, Mapping) else None
+    fitting = [
+        model
+        for model in models
+        if isinstance(model, type)
+        and issubclass(model, BaseModel)
+        and "kind" in model.model_fields
+        and kind in get_args(model.model_fields["kind"].annotation)
+    ]
+    return fitting or models
+
+
+def _example(model: type[BaseModel], path: KeyPath, data: Any) -> str | None:
+    """The description or an example of a missing key."""
+    for one in _models_at(model, path[:-1], data):
+        about = one.model_json_schema()["properties"].get(path[-1], {})
+        if "examples" in about:
+            return f'write for instance {path[-1]} = "{about["examples"][0]}"'
+        if "description" in about:
+            return f"it says: {about['description']}"
+    return None
+
+
+#: Stand for keys that do not fit and cannot be left out, while the rest is checked.
+STAND_INS: dict[str | int, Any] = {
+    "duration": "1h",
+    "rate": "1Mbps",
+    "delay": "1ms",
+    "rtt": "1ms",
+    "flows": [{}],
+}
+
+
+def leave_out(given: dict[str, Any], path: KeyPath) -> None:
+    """Takes the key at a path out; one that must be there gets a value that fits."""
+    if not path:
+        return
+    key, *further = path
+    inside = given.get(str(key))
+    index = further[0] if further else None
+    entry = None
+    if isinstance(inside, list) and isinstance(index, int) and index < len(inside):  # or left out
+        entry = inside[index]
+    if isinstance(entry, dict):
+        if len(further) > 1:
+            leave_out(entry, tuple(further[1:]))
+        else:
+            entry.clear()
+    elif further and isinstance(inside, dict):
+        leave_out(inside, tuple(further))
+    elif key in STAND_INS:
+        given[str(key)] = copy.deepcopy(STAND_INS[key])
+    else:
+        given.pop(str(key), None)

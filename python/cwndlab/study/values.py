@@ -1,0 +1,81 @@
+"""Values of axes: how they are written, which are the same, and how a selection names them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeVar
+
+from cwndlab._core import unit_factor
+from cwndlab.base.errors import StudyError
+
+T = TypeVar("T")
+
+
+def text(value: object) -> str:
+    """An axis value as the study writes it; true and false as TOML has them."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def label(value: object) -> str:
+    """An axis value as it is compared: 1, 1.0 and "1" are one label, and so are true and "true"."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else text(value)
+
+
+def same_value(a: object, b: object) -> bool:
+    """Whether two axis values are the same: the one notion of it, in selections, grids, `set` and results."""
+    return label(a) == label(b)
+
+
+def is_among(value: object, values: Iterable[object]) -> bool:
+    """Whether an axis value is the same as one of these."""
+    return any(same_value(value, one) for one in values)
+
+
+def as_list(value: Any) -> list[Any]:
+    """A value, or the values of any collection or array, as a list."""
+    if hasattr(value, "__array__"):  # of numpy, pandas or xarray
+        value = value.__array__().tolist()
+    single = isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
+    return [value] if single else list(value)
+
+
+def select_values(wanted: Any, known: Iterable[object], unit: str | None) -> list[Any]:
+    """The values that a selection names: one, several, or those in a slice, which includes both ends."""
+    if not isinstance(wanted, slice):
+        return as_list(wanted)
+    inf = float("inf")
+    ends = ((wanted.start, -inf), (wanted.stop, inf))
+    low, high = (bound if end is None else parse(end, unit)[1] for end, bound in ends)
+    if wanted.step is not None or not isinstance(low, int | float) or not isinstance(high, int | float):
+        raise StudyError(f"{wanted} selects nothing", right="a slice has numbers as its ends, and no step")
+    return [value for value in known if isinstance(value, int | float) and low <= value <= high]
+
+
+def find_value(item: object, known: Collection[T], unit: str | None) -> T | None:
+    """The one of the known values that a selection means by 10, "10", "10.0" or "10Mbps"."""
+    written, value = parse(item, unit)
+    return next((one for one in known if same_value(one, written) or same_value(one, value)), None)
+
+
+def parse(item: object, unit: str | None) -> tuple[str, Any]:
+    """An axis value as text, "41ms" as its number in the unit of the axis, and as the value it reads as."""
+    written = text(item).strip()
+    found = re.fullmatch(r"([-+.\deE]+)\s*([^\d\s.]+)", written)
+    if found is not None and unit is not None:
+        try:
+            written = f"{float(found[1]) * unit_factor(found[2], unit):.12g}"
+        except ValueError:
+            pass
+    return written, toml_value(written)
+
+
+def toml_value(value: Any) -> Any:
+    """Text that reads as a TOML value is that value; anything else stays as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return tomllib.loads(f"value = {value}")["value"] if "\n" not in value else value
+    except (tomllib.TOMLDecodeError, RecursionError, KeyError):
+        return value
