@@ -16,7 +16,7 @@ MOVED = {
 
 
 class _Signpost(MetaPathFinder):
-    """Asked after all other finders, so only about modules that are not there."""
+    """Asked first: a folder that an earlier version left behind would be a package without anything in it."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
@@ -26,4 +26,4 @@ class _Signpost(MetaPathFinder):
 
 def put_up() -> None:
     """From now on, importing a module that has moved says where it is."""
-    sys.meta_path.append(_Signpost())
+    sys.meta_path.insert(0, _Signpost())
