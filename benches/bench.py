@@ -2,12 +2,13 @@
 """Runs the benchmark on cwndlab and, where it is installed, on ns-2, and writes build/bench.json.
 
     python benches/bench.py [--workload NAME ...] [--tool cwndlab|ns-2 ...] [--json build/bench.json]
+    python benches/bench.py --ns-3 PROGRAM --htsim PROGRAM --workload 10x1.5M 50x100M   # these two as well
 
 A hop is one packet, data or ACK, that has crossed one link. Each row is a workload on a tool: CPU time and
 instructions per hop (set-up not counted), goodput, drops at the bottleneck, memory. The tools take turns, and
-CPU time is the least of `--runs` runs of each; the ratio divides ns-2's by cwndlab's. callgrind counts
-instructions on two durations; their difference is divided by that of the hops. The workloads are described in
-benches/README.md.
+CPU time is the least of `--runs` runs of each; the ratio divides a tool's by cwndlab's. callgrind counts
+instructions on two durations; their difference is divided by that of the hops. benches/README.md has the
+workloads, and how the programs for ns-3 and htsim are built.
 """
 
 from __future__ import annotations
@@ -24,11 +25,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "wheel" / "examples" / "bench"
 CELLS = ROOT / "build" / "bench"
+
+
+class Tool(NamedTuple):
+    """A simulator, and the command that runs a workload on it."""
+
+    name: str
+    command: tuple[str, ...]
+    #: Whether the command takes a mode: `time`, or `count`, which observes every packet.
+    has_modes: bool = False
+
+
+CWNDLAB = Tool("cwndlab", (str(EXAMPLE),))
+NS2 = Tool("ns-2", ("ns", str(ROOT / "benches" / "peer_ns2.tcl")), has_modes=True)
 
 
 @dataclass(frozen=True)
@@ -40,17 +54,31 @@ class Workload:
     #: Whether ns-2 runs it, and whether its instructions are counted: it takes minutes to make its agents.
     ns2: bool = False
     ns2_counted: bool = False
+    #: Whether ns-3 and htsim run it.
+    others: bool = False
     #: Duration of the timed run; None is the workload's own.
     duration_s: float | None = None
     #: Study and cell whose scenario it is, instead of a dumbbell.
     cell: tuple[str, str] | None = None
     #: Flows of a short-form study whose only cell it is, instead of both.
     flows: str | None = None
+    #: Rate and round trip of that study's dumbbell.
+    link: tuple[str, str] = ("50Mbps", "40ms")
+    #: Whether it takes minutes: then it runs only if it is named.
+    large: bool = False
 
     @property
     def is_file(self) -> bool:
         """Whether its scenario is written to a file."""
         return self.cell is not None or self.flows is not None
+
+    def runs_on(self, tool: Tool) -> bool:
+        """Whether the tool can run it."""
+        return tool == CWNDLAB or (self.ns2 if tool == NS2 else self.others)
+
+    def counts_on(self, tool: Tool) -> bool:
+        """Whether the tool's instructions are counted."""
+        return self.ns2_counted if tool == NS2 else self.runs_on(tool)
 
 
 #: The study of a workload with `flows`.
@@ -58,8 +86,8 @@ DUMBBELL = """\
 title = "Benchmark"
 measure = ["goodput"]
 [dumbbell]
-rate = "50Mbps"
-rtt = "40ms"
+rate = "{rate}"
+rtt = "{rtt}"
 buffer = 1
 flows = [{flows}]
 [run]
@@ -70,13 +98,22 @@ RFC2415 = "model=reconstructed,http=1.0,webs=32,ftps=2,iw=1"
 RFC2884 = "workload=bulk,recovery=sack,path=one-way,flows=10,max_p=0.3"
 MODERN = "question=queue,speed=50,queue=fq-codel,flows=8"
 WORKLOADS = {
-    "10x1.5M": Workload((100, 200), ns2=True, ns2_counted=True),
-    "50x100M": Workload((2, 4), ns2=True, ns2_counted=True),
-    "200x1G": Workload((1, 1.5), ns2=True, ns2_counted=True),
+    "10x1.5M": Workload((100, 200), ns2=True, ns2_counted=True, others=True),
+    "50x100M": Workload((2, 4), ns2=True, ns2_counted=True, others=True),
+    "200x1G": Workload((1, 1.5), ns2=True, ns2_counted=True, others=True),
     "1000x10G": Workload((0.6, 0.8), ns2=True),
     "short100k": Workload((0.5, 1), ns2=True),
     "live10k": Workload((0.5, 0.6), duration_s=1.5),
     "live100k": Workload((1.2, 1.3), duration_s=1.5),
+    "short1M": Workload((1, 2), large=True),
+    "5000x10G": Workload((3, 3.4), large=True),
+    "5000-cubic": Workload(
+        (3, 3.4),
+        duration_s=600,
+        flows='{ cc = "cubic", count = 5000 }',
+        link=("10Gbps", "100ms"),
+        large=True,
+    ),
     "rfc2415-cell": Workload((60, 120), cell=("rfc2415", RFC2415)),
     "rfc2884-cell": Workload((60, 120), cell=("rfc2884", RFC2884)),
     "fq-codel-cell": Workload((10, 20), cell=("modern", MODERN)),
@@ -103,12 +140,11 @@ WEB = "rfc2415-32-3"
 SIZES = ROOT / "python" / "cwndlab" / "studies" / "rfc2415" / "sizes"
 
 
-def command(tool: str, name: str, mode: str, duration_s: float | None) -> list[str]:
-    """The command of a tool; `mode` is `time` or `count`, which only ns-2 keeps apart."""
+def command(tool: Tool, name: str, mode: str, duration_s: float | None) -> list[str]:
+    """The command of a tool; `mode` is `time` or `count`, which only some keep apart."""
     duration = [] if duration_s is None else [str(duration_s)]
-    if tool == "ns-2":
-        return ["ns", str(ROOT / "benches" / "peer_ns2.tcl"), name, mode, *duration]
-    return [str(EXAMPLE), str(scenario(name)) if WORKLOADS[name].is_file else name, *duration]
+    what = str(scenario(name)) if WORKLOADS[name].is_file else name
+    return [*tool.command, what, *([mode] if tool.has_modes else []), *duration]
 
 
 @cache
@@ -119,14 +155,14 @@ def scenario(name: str) -> Path:
     path = CELLS / f"{name}.json"
     workload = WORKLOADS[name]
     if workload.cell:
-        study, wanted = workload.cell
-        found = [cell.scenario for cell in Study.load(study).plan().cells if str(cell.id) == wanted]
+        shipped, wanted = workload.cell
+        found = [cell.scenario for cell in Study.load(shipped).plan().cells if str(cell.id) == wanted]
         if len(found) != 1:
-            raise SystemExit(f"bench: {study} has no cell {wanted}")
+            raise SystemExit(f"bench: {shipped} has no cell {wanted}")
     else:
-        found = [
-            cell.scenario for cell in Study.from_toml(DUMBBELL.format(flows=workload.flows)).plan().cells
-        ]
+        rate, rtt = workload.link
+        study = Study.from_toml(DUMBBELL.format(flows=workload.flows, rate=rate, rtt=rtt))
+        found = [cell.scenario for cell in study.plan().cells]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(found[0])
     return path
@@ -153,7 +189,7 @@ def instructions(arguments: Sequence[str]) -> int:
     return int(found[1])
 
 
-def instructions_per_hop(tool: str, name: str) -> tuple[float, float]:
+def instructions_per_hop(tool: Tool, name: str) -> tuple[float, float]:
     """Instructions per hop, set-up cancelled out; and set-up's share of a run's instructions, in percent."""
     durations = WORKLOADS[name].counted_s
     hops = [run(command(tool, name, "count", duration_s))["hops"] for duration_s in durations]
@@ -166,15 +202,15 @@ def instructions_per_hop(tool: str, name: str) -> tuple[float, float]:
 MEASURED = ("goodput_bps", "drops", "bytes_per_flow", "peak_mb", "rows")
 
 
-def measure(name: str, tools: Sequence[str], runs: int, callgrind: bool) -> list[dict[str, Any]]:
+def measure(name: str, tools: Sequence[Tool], runs: int, callgrind: bool) -> list[dict[str, Any]]:
     """One workload on the tools in turn."""
     workload = WORKLOADS[name]
-    tools = [tool for tool in tools if tool == "cwndlab" or workload.ns2]
-    found: dict[str, dict[str, Any]] = {}
+    tools = [tool for tool in tools if workload.runs_on(tool)]
+    found: dict[Tool, dict[str, Any]] = {}
     for turn in range(runs):
         for tool in tools:
             # making 100,000 agents takes ns-2 three minutes: once is enough
-            if turn > 0 and (tool, name) == ("ns-2", "short100k"):
+            if turn > 0 and (tool, name) == (NS2, "short100k"):
                 continue
             latest = run(command(tool, name, "time", workload.duration_s))
             if tool not in found or latest["cpu_s"] < found[tool]["cpu_s"]:
@@ -183,22 +219,22 @@ def measure(name: str, tools: Sequence[str], runs: int, callgrind: bool) -> list
     for tool, best in found.items():
         if "hops" not in best:
             best |= run(command(tool, name, "count", None)) | best
-        row = {"workload": name, "tool": tool, "hops": best["hops"], "cpu_s": best["cpu_s"]}
+        row = {"workload": name, "tool": tool.name, "hops": best["hops"], "cpu_s": best["cpu_s"]}
         row["ns_per_hop"] = round(best["cpu_s"] * 1e9 / best["hops"], 1)
-        if callgrind and (tool == "cwndlab" or workload.ns2_counted):
+        if callgrind and workload.counts_on(tool):
             per_hop, set_up = instructions_per_hop(tool, name)
             row |= {"instructions_per_hop": round(per_hop, 1), "set_up_percent": round(set_up, 1)}
         row |= {key: best[key] for key in MEASURED if key in best}
-        if tool != "cwndlab" and rows:
+        if rows and rows[0]["tool"] == CWNDLAB.name:
             row["ratio"] = round(row["ns_per_hop"] / rows[0]["ns_per_hop"], 2)
         rows.append(row)
     return rows
 
 
-def web(tools: Sequence[str], runs: int) -> list[dict[str, Any]]:
+def web(tools: Sequence[Tool], runs: int) -> list[dict[str, Any]]:
     """`WEB` on the tools: by the definitions of ns-2's script on both."""
     rows: list[dict[str, Any]] = []
-    if "cwndlab" in tools:
+    if CWNDLAB in tools:
         sys.path.insert(0, str(ROOT))
         from validation import web as definitions
 
@@ -211,7 +247,7 @@ def web(tools: Sequence[str], runs: int) -> list[dict[str, Any]]:
             times.append((time.process_time() - before, records.packets))
         cpu_s, hops = min(times)
         rows.append({"workload": WEB, "tool": "cwndlab", "cpu_s": round(cpu_s, 4), "hops": hops})
-    if "ns-2" in tools:
+    if NS2 in tools:
         # making its agents takes ten times as long as the run, and is not counted
         script = str(ROOT / "validation" / "ns2" / "rfc2415.tcl")
         sizes = [str(SIZES / f"mah-{side}-bytes.csv") for side in ("reply", "request")]
@@ -250,19 +286,26 @@ def line(row: dict[str, Any] | None) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(description="Speed of cwndlab and ns-2, same workloads.")
-    parser.add_argument("--workload", nargs="+", choices=[*WORKLOADS, WEB], default=[*WORKLOADS, WEB])
+    parser = argparse.ArgumentParser(description="Speed of cwndlab and others, same workloads.")
+    usual = [name for name, workload in WORKLOADS.items() if not workload.large] + [WEB]
+    parser.add_argument("--workload", nargs="+", choices=[*WORKLOADS, WEB], default=usual)
     parser.add_argument("--tool", nargs="+", choices=["cwndlab", "ns-2"], default=["cwndlab", "ns-2"])
+    parser.add_argument("--ns-3", type=Path, metavar="PROGRAM", help="benches/peer_ns3.cc, built")
+    parser.add_argument("--htsim", type=Path, metavar="PROGRAM", help="benches/peer_htsim.cc, built")
     parser.add_argument("--runs", type=int, default=3, help="CPU time is the least of this many runs")
     parser.add_argument("--no-instructions", action="store_true", help="leave callgrind out")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench.json")
     options = parser.parse_args(arguments)
 
-    tools = [tool for tool in ("cwndlab", "ns-2") if tool in options.tool]
-    if "ns-2" in tools and not shutil.which("ns"):
-        print("bench: ns-2 is not installed (Debian package ns2); cwndlab alone", file=sys.stderr)
-        tools.remove("ns-2")
-    if "cwndlab" in tools:
+    tools = [tool for tool in (CWNDLAB, NS2) if tool.name in options.tool]
+    if NS2 in tools and not shutil.which("ns"):
+        print("bench: ns-2 is not installed (Debian package ns2) and left out", file=sys.stderr)
+        tools.remove(NS2)
+    if options.ns_3:
+        tools.append(Tool("ns-3", (str(options.ns_3.resolve()),), has_modes=True))
+    if options.htsim:
+        tools.append(Tool("htsim", (str(options.htsim.resolve()),)))
+    if CWNDLAB in tools:
         build = ["cargo", "build", "--profile", "wheel", "-p", "cwndlab-records", "--example", "bench"]
         subprocess.run(build, cwd=ROOT, check=True)
     count = not options.no_instructions and shutil.which("valgrind") is not None
@@ -271,7 +314,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     shutil.rmtree(CELLS, ignore_errors=True)
     rows: list[dict[str, Any]] = []
-    print("A hop is one packet, data or ACK, that has crossed one link. Ratio: ns-2's time by cwndlab's.")
+    print("A hop is one packet, data or ACK, that has crossed one link. Ratio: time by cwndlab's.")
     print(line(None))
     for name in options.workload:
         for row in web(tools, options.runs) if name == WEB else measure(name, tools, options.runs, count):
