@@ -44,11 +44,16 @@ run: setup
 studies: setup
 	$(call reported,$(STUDIES))
 
-# Runs the studies $(1), each with its options in SHORT_ and, if it is named, in $(2)_, and names the reports.
+# Runs the studies $(1), each with its options in SHORT_ and, if it is named, in $(2)_, and names the reports. The pages of
+# lessons, which take one processor, are written meanwhile.
 define reported
-	@rm -rf $(OUT)
-	@$(foreach study,$(1),$(BIN)/cwndlab run $(study) $(SHORT_$(study)) $($(2)_$(study)) -o $(OUT)/$(study) &&) true
-	@[ ! -e python/cwndlab/report/live/engine.wasm.gz ] || $(BIN)/cwndlab explore -o $(OUT)/lessons
+	@rm -rf $(OUT); mkdir -p $(OUT); pages=; \
+	if [ -e python/cwndlab/report/live/engine.wasm.gz ]; then \
+		$(BIN)/cwndlab explore -o $(OUT)/lessons >$(OUT)/lessons.log 2>&1 & pages=$$!; \
+	fi; \
+	$(foreach study,$(1),$(BIN)/cwndlab run $(study) $(SHORT_$(study)) $($(2)_$(study)) -o $(OUT)/$(study) &&) \
+	{ [ -z "$$pages" ] || wait $$pages || { cat $(OUT)/lessons.log; exit 1; }; }
+	@rm -f $(OUT)/lessons.log
 	@$(BIN)/python -m cwndlab.report $(OUT)
 endef
 
