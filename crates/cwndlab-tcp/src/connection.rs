@@ -6,6 +6,7 @@ mod close;
 mod delivery_rate;
 mod ecn_handshake;
 mod fast;
+mod gate;
 mod handshake;
 mod info;
 mod input;

@@ -13,6 +13,7 @@ mod ecn;
 #[cfg(test)]
 mod examples;
 mod flight;
+mod in_order;
 mod pacing;
 mod profile;
 mod ranges;

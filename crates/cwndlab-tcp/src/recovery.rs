@@ -13,7 +13,8 @@
 //! - `on_timeout` is called once per retransmission timeout, after the window was reduced and `nxt` was set back to
 //!   `una`.
 //!
-//! - `next` returns the next [`Piece`] (a range of data) to send, if any. `on_sent` is called for each piece sent.
+//! - `next` returns the next [`Piece`] (a range of data) to send, or why there is none. `on_sent` is called for each piece
+//!   sent.
 
 mod fack_1998;
 mod new_reno;
@@ -29,10 +30,11 @@ use cwndlab_units::Time;
 use crate::config::{FackConfig, RecoveryConfig, RecoveryRules, RenoConfig, SackConfig, TcpConfig};
 use crate::congestion::{AckKind, AckReport, Changes, CongestionEvent, Controller, WindowChange};
 use crate::flight::Flight;
+use crate::in_order::{InOrder, Wait};
 use crate::send_state::{Piece, Room, SendState};
 use fack_1998::Fack1998;
 use new_reno::NewReno;
-pub(crate) use outcome::{Growth, Next, Outcome};
+pub(crate) use outcome::{Growth, Outcome};
 use rack::Rack;
 use reno::Reno;
 use sack_1998::Sack1998;
@@ -148,9 +150,8 @@ pub(crate) trait Algorithm {
     /// Processes a retransmission timeout.
     fn on_timeout(&mut self, v: &mut View<'_>);
 
-    /// Returns the next piece to send. If the result is [`Next::InOrder`] with `or_else` set, and no data at SND.NXT
-    /// can be sent, the caller calls this method again with `nothing_new` set.
-    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next;
+    /// Returns the next piece to send: a repair, whose size is within what the recovery permits, or what `new` permits.
+    fn next(&mut self, v: &mut View<'_>, new: &InOrder<'_>) -> Result<Piece, Wait>;
 
     /// Updates the recovery after a piece was sent.
     fn on_sent(&mut self, _v: &mut View<'_>, _sent: &Transmission) {}
@@ -287,8 +288,8 @@ impl Recovery {
 
     /// Returns the next piece to send ([`Algorithm::next`]).
     #[inline]
-    pub fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
-        each!(self, r => r.next(v, nothing_new), rack => rack.next_piece(v, nothing_new))
+    pub fn next(&mut self, v: &mut View<'_>, new: &InOrder<'_>) -> Result<Piece, Wait> {
+        each!(self, r => r.next(v, new), rack => rack.next_piece(v, new))
     }
 
     /// Returns the window that limits what is sent ([`Algorithm::room`]).
@@ -448,11 +449,12 @@ pub(crate) fn cumulative_room(v: &ViewRef<'_>, rules: RecoveryRules) -> Option<R
 
 /// Returns the next piece to send for algorithms without SACK: the first unacknowledged segment if it is to be
 /// retransmitted, otherwise data at SND.NXT, if there is room.
-pub(crate) fn next_cumulative(v: &View<'_>, rules: RecoveryRules) -> Next {
+pub(crate) fn next_cumulative(v: &View<'_>, new: &InOrder<'_>, rules: RecoveryRules) -> Result<Piece, Wait> {
     if v.s.resend_first {
-        return Next::Piece(v.s.first(v.flight));
+        return Ok(v.s.first(v.flight));
     }
-    cumulative_room(&v.read(), rules).map_or(Next::Nothing, Next::in_order)
+    let room = cumulative_room(&v.read(), rules).ok_or(Wait::Recovery)?;
+    new.next(v.s, v.flight, room)
 }
 
 #[cfg(test)]

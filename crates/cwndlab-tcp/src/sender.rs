@@ -4,33 +4,16 @@
 use cwndlab_units::Time;
 
 use crate::accecn::AccEcn;
-use crate::config::{NagleRule, SendTuning, TcpConfig};
+use crate::config::{SendTuning, TcpConfig};
 use crate::congestion::{Changes, CongestionEvent, Controller, Start, WindowChange};
 use crate::flight::Flight;
+use crate::in_order::{InOrder, Wait};
 use crate::pacing::{Pace, Pacer};
-use crate::recovery::{Next, Recovery, View, ViewRef};
+use crate::recovery::{Recovery, View, ViewRef};
 use crate::send_buffer::SendBuffer;
-use crate::send_state::{Piece, Room, SendState};
+use crate::send_state::{Piece, SendState};
 use crate::socket_options::SocketOptions;
 use crate::Rng;
-
-/// Why nothing can be sent at SND.NXT. The variants are listed in the order in which the sender tests for them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stop {
-    /// Data outstanding at a timeout must be acknowledged first.
-    Draining,
-    /// Everything written has been sent.
-    NoData,
-    /// cwnd has no room for a FIN without data. This does not set [`Sender::stopped_by_cwnd`].
-    FinAlone,
-    /// cwnd is full.
-    Window,
-    /// The peer's window is full.
-    ReceiveWindow,
-    /// The data left does not fill a segment, and Nagle's algorithm or the application (`TCP_CORK`, `MSG_MORE`) makes
-    /// it wait.
-    SmallSegment,
-}
 
 /// The sending half of a connection.
 #[derive(Debug)]
@@ -312,108 +295,20 @@ impl Sender {
         self.cc.change(cfg, now, change, self.snd.mss);
     }
 
-    /// Returns the next piece to send: the one that loss recovery requests, or the one at SND.NXT.
-    pub fn next_piece(&mut self, cfg: &TcpConfig, recovery: &mut Recovery) -> Option<Piece> {
-        for nothing_new in [false, true] {
-            match recovery.next(&mut self.view(cfg), nothing_new) {
-                Next::Nothing => return None,
-                Next::WindowFull => {
-                    self.stopped_by_cwnd = true;
-                    return None;
-                }
-                Next::Piece(piece) => return Some(self.trim(piece)),
-                Next::InOrder { room, below, or_else } => {
-                    let piece = self.in_order(cfg, room);
-                    self.stopped_by_cwnd |= piece == Err(Stop::Window);
-                    if let Ok(piece) = piece {
-                        let len = u64::from(piece.len).min(below - piece.start) as u32;
-                        return Some(Piece { len, ..piece });
-                    }
-                    if !or_else {
-                        return None;
-                    }
-                }
-            }
-        }
-        None
+    /// What decides about data in order.
+    pub fn in_order<'a>(&'a self, cfg: &'a TcpConfig) -> InOrder<'a> {
+        let Sender { fin, window_bits, small_end, .. } = *self;
+        InOrder { cfg, fin, window_bits, small_end, socket: self.socket() }
     }
 
-    /// Shortens a piece so that it fits into one segment and does not reach beyond the end of its record (`MSG_EOR`) or
-    /// of the stream.
-    fn trim(&self, piece: Piece) -> Piece {
-        let len = u64::from(piece.len).min(self.snd.end.saturating_sub(piece.start)).min(u64::from(self.snd.mss));
-        Piece { len: self.within_record(piece.start, len) as u32, ..piece }
-    }
-
-    /// Returns the next piece at `nxt` (new data, or a retransmission after a timeout) that fits into `room` and that
-    /// neither silly window avoidance (RFC 1122, section 4.2.3.4) nor Nagle's algorithm holds back. The error says why
-    /// there is none.
-    pub fn in_order(&self, cfg: &TcpConfig, room: Room) -> Result<Piece, Stop> {
-        if self.snd.nxt >= self.snd.max && self.drains(cfg) {
-            return Err(Stop::Draining);
-        }
-        let queued = self.snd.end.saturating_sub(self.snd.nxt);
-        if queued == 0 {
-            return self.only_fin(cfg, room);
-        }
-        let full = u64::from(self.snd.mss);
-        let len = self.within_record(self.snd.nxt, queued.min(full));
-        if room.in_flight + len > room.window {
-            return Err(Stop::Window);
-        }
-        let offered = self.snd.edge.saturating_sub(self.snd.nxt);
-        if offered < len {
-            return self.small_window(offered);
-        }
-        // Nagle (RFC 9293, section 3.7.4): a small segment waits while anything is unacknowledged, unless it carries
-        // the FIN.
-        let waits = || self.holds() || (cfg.nagle && self.waits_for_ack(cfg.nagle_rule));
-        if len < full && len == queued && !self.fin && self.snd.nxt >= self.snd.max && waits() {
-            return Err(Stop::SmallSegment);
-        }
-        Ok(Piece { start: self.snd.nxt, len: len as u32 })
-    }
-
-    /// Whether Nagle's algorithm makes a small segment wait.
-    fn waits_for_ack(&self, rule: NagleRule) -> bool {
-        let beyond = |position: u64| self.small_end.wrapping_sub(position as u32) as i32 > 0;
-        match rule {
-            NagleRule::Rfc1122 => self.snd.una != self.snd.max,
-            NagleRule::Minshall => self.snd.una != self.snd.max && beyond(self.snd.una) && !beyond(self.snd.max),
-        }
-    }
-
-    /// Returns how many of the `len` bytes that begin at `start` belong to the same record (`MSG_EOR`) as `start`.
-    pub fn within_record(&self, start: u64, len: u64) -> u64 {
-        self.socket().map_or(len, |socket| len.min(socket.record_left(start)))
-    }
-
-    fn only_fin(&self, cfg: &TcpConfig, Room { window, in_flight }: Room) -> Result<Piece, Stop> {
-        if !self.fin || self.snd.nxt != self.snd.end {
-            return Err(Stop::NoData);
-        }
-        let full = u64::from(self.snd.mss);
-        if cfg.sends_fin_alone() && in_flight > 0 && in_flight.div_ceil(full) >= window / full {
-            return Err(Stop::FinAlone);
-        }
-        Ok(Piece { start: self.snd.end, len: 0 })
-    }
-
-    /// Returns the piece to send if the peer's window has room for only `offered` bytes, fewer than the next piece has.
-    /// Data that was already sent may be retransmitted regardless. New data that fits is sent if it is about half of
-    /// the largest window ever advertised (RFC 9293, section 3.8.6.2.1 (3)); otherwise the persist timer will send it.
-    fn small_window(&self, offered: u64) -> Result<Piece, Stop> {
-        let len = if self.snd.nxt < self.snd.max {
-            (self.snd.max.min(self.snd.end) - self.snd.nxt).min(u64::from(self.snd.mss))
-        } else if offered >= (1 << self.window_bits) / 2 {
-            offered
-        } else {
-            0
-        };
-        if len == 0 {
-            return Err(Stop::ReceiveWindow);
-        }
-        Ok(Piece { start: self.snd.nxt, len: self.within_record(self.snd.nxt, len) as u32 })
+    /// Returns the next piece to send, which loss recovery chooses.
+    pub fn next_piece(&mut self, cfg: &TcpConfig, recovery: &mut Recovery) -> Result<Piece, Wait> {
+        let Sender { snd: s, cc, fin, window_bits, small_end, outstanding: flight, extra, .. } = self;
+        let socket = extra.as_ref().and_then(|extra| extra.socket.as_deref());
+        let new = InOrder { cfg, fin: *fin, window_bits: *window_bits, small_end: *small_end, socket };
+        let next = recovery.next(&mut View { cfg, cc, s, flight }, &new);
+        self.stopped_by_cwnd |= next == Err(Wait::Cwnd);
+        next.map(|piece| new.trim(s, piece))
     }
 
     /// Records how much of cwnd is in use, for [`Self::uses_cwnd`]. Called when nothing more can be sent now. Once cwnd

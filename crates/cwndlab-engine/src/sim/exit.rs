@@ -57,7 +57,7 @@ impl Exit<'_> {
                 Quick::Nothing => return None,
                 Quick::Segment { last } => (&bare, last),
                 Quick::Ask => {
-                    let segment = tcp.poll_asked(config, self.now, &polled)?;
+                    let segment = tcp.poll_asked(config, self.now, &mut polled)?;
                     asked = Packet::new(&segment, peer(end), route, self.sacks);
                     (&asked, false)
                 }
@@ -84,12 +84,12 @@ impl Exit<'_> {
     /// Does what remains of [`Self::send`] after [`Quick::Accurate`]. The first packet, mostly the only one, is sent
     /// outside the loop, which begins by loading everything that it does not change.
     #[inline(never)]
-    fn send_accurate(&mut self, conn: &mut Conn, end: u32, cfg: &TcpConfig, polled: Polled) -> Option<Packet> {
+    fn send_accurate(&mut self, conn: &mut Conn, end: u32, cfg: &TcpConfig, mut polled: Polled) -> Option<Packet> {
         let side = (end & 1) as usize;
         let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
         // Apart from the packet, the header stays in registers.
         let mut header = Header::default();
-        let (option, last) = tcp.poll_accurate(cfg, self.now, &polled, &mut header);
+        let (option, last) = tcp.poll_accurate(cfg, self.now, &mut polled, &mut header);
         let packet = Packet::with_option(header, &option, peer(end), route, self.sacks);
         conn.in_network += 1;
         self.summary.injected += 1;
@@ -113,13 +113,13 @@ impl Exit<'_> {
                 Quick::Nothing => return None,
                 Quick::Segment { last } => last,
                 Quick::Ask => {
-                    let segment = tcp.poll_asked(cfg, self.now, &polled)?;
+                    let segment = tcp.poll_asked(cfg, self.now, &mut polled)?;
                     packet = Packet::new(&segment, peer(end), route, self.sacks);
                     false
                 }
                 Quick::Accurate => {
                     let mut header = Header::default();
-                    let (option, last) = tcp.poll_accurate(cfg, self.now, &polled, &mut header);
+                    let (option, last) = tcp.poll_accurate(cfg, self.now, &mut polled, &mut header);
                     packet = Packet::with_option(header, &option, peer(end), route, self.sacks);
                     last
                 }

@@ -12,14 +12,13 @@
 //! | such an ACK on a segment with data or FIN | `ack.rs`, `take_calm_ack_with` | 3 % of `rfc2415-cell` |
 //! | such an ACK, with RACK's records of segments | `ack.rs`, `take_calm_ack_by_record` | 11 % of `fq-codel-cell` |
 //! | data that acknowledges nothing, with RACK | `ack.rs`, `is_unreported` | 19 % of `fq-codel-cell` |
-//! | prediction of what to send from a few fields | `poll.rs`, `outlook` | 23 % of `50x100M` |
+//! | prediction of what to send from a few fields | `gate.rs`, `gate` | 23 % of `50x100M` |
 //! | a segment returned as a header | `poll.rs`, `poll_quick` | 14 % of `50x100M` |
 //! | the same, if the pacer permits it | `poll.rs`, `poll_paced` | 13 % of `8-bbr3` |
 //! | an ACK with RACK's records, for laws that need its report | `ack.rs`, `take_calm_ack_by_record` | 9 % of `8-prague`, 8 % of `8-bbr3` |
-//! | new data while data is missing, if the connection paces | `poll.rs`, `outlook_in_disorder` | 4 % of `8-bbr3` (28 November) |
+//! | new data while data is missing, if the connection paces | `gate.rs`, `gate_in_disorder` | 4 % of `8-bbr3` (28 November) |
 //! | segments with AccECN's option | `ack.rs`, `is_expected_accurate` | 28 % of `8-prague` |
 //! | the next full segment at an end at rest | `receive.rs`, `take_at_rest` | 9 % of `8-cubic`, next to a path of the receiver alone |
-//! | segments sent with AccECN's option | `poll.rs`, `poll_accurate` | 4 % of `8-prague` |
 //! | recording a full segment of new data | `poll.rs`, `record_next` | 4 % of `rfc2884-cell` |
 
 mod ack;
@@ -28,6 +27,5 @@ pub(super) mod comparison;
 mod poll;
 mod receive;
 
-pub(super) use poll::Outlook;
 pub use poll::{Polled, Quick};
 pub(super) use receive::Rest;

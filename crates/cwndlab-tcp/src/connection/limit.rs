@@ -2,8 +2,8 @@
 
 use super::Connection;
 use crate::config::TcpConfig;
+use crate::in_order::Wait;
 use crate::send_state::Room;
-use crate::sender::Stop;
 use crate::state::State;
 
 /// What keeps a sender from sending more. If several limits apply, the one that the sender tests first is reported: if
@@ -62,19 +62,20 @@ impl Connection {
         let decided = self.recovery.room(&s.read(cfg));
         let room = decided.unwrap_or(Room { window: u64::MAX, in_flight: s.snd.flight() });
         let stop = match self.recovery.waiting_bytes(&s.read(cfg)) {
-            Some(bytes) => (room.in_flight + bytes > room.window).then_some(Stop::Window),
-            None => s.in_order(cfg, room).err(),
+            Some(bytes) => (room.in_flight + bytes > room.window).then_some(Wait::Cwnd),
+            None => s.in_order(cfg).next(&s.snd, &s.outstanding, room).err(),
         };
         match stop {
             // `decided` is `None`: recovery, which the sender asks first, permits nothing now.
-            None | Some(Stop::ReceiveWindow | Stop::SmallSegment) if decided.is_none() => Limit::Recovery,
+            None | Some(Wait::PeerWindow) if decided.is_none() => Limit::Recovery,
             None => Limit::Pacing,
-            Some(Stop::NoData) if s.is_blocked() => Limit::SendBuffer,
-            Some(Stop::NoData) => Limit::Application,
-            Some(Stop::ReceiveWindow) => Limit::ReceiveWindow,
-            Some(Stop::SmallSegment) => Limit::SmallSegment,
-            Some(Stop::Draining) => Limit::Recovery,
-            Some(Stop::Window | Stop::FinAlone) => self.window_limit(cfg),
+            Some(Wait::Application) if s.snd.nxt < s.snd.end && decided.is_none() => Limit::Recovery,
+            Some(Wait::Application) if s.snd.nxt < s.snd.end => Limit::SmallSegment,
+            Some(Wait::Application) if s.is_blocked() => Limit::SendBuffer,
+            Some(Wait::Application) => Limit::Application,
+            Some(Wait::PeerWindow) => Limit::ReceiveWindow,
+            Some(Wait::Recovery) => Limit::Recovery,
+            Some(Wait::Cwnd | Wait::CwndForFin) => self.window_limit(cfg),
         }
     }
 

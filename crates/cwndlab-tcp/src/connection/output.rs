@@ -2,6 +2,7 @@
 
 use cwndlab_units::Time;
 
+use super::gate::Go;
 use super::handshake::wanted_shift;
 use super::{Connection, Control};
 use crate::config::TcpConfig;
@@ -23,42 +24,30 @@ impl Connection {
     /// The next segment to send. Call it until it returns `None`.
     #[inline]
     pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
-        let paces = self.control == Control::AskPacer;
-        let outlook = if paces { self.paced_outlook(cfg, now) } else { self.outlook(cfg) };
-        self.follow(cfg, now, outlook)
+        let go = match self.control {
+            Control::None => self.gate(cfg),
+            Control::AskPacer => self.paced_gate(cfg, now),
+            _ => Go::Undecided,
+        };
+        self.follow(cfg, now, go)
     }
 
     /// Returns the next segment to send. This is the full path, which handles every state.
     #[inline(never)]
     pub(super) fn poll_any(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
-        if self.control != Control::None && !self.pacer_admits(cfg, now) {
-            return self.control_segment(cfg, now);
+        if !matches!(self.control, Control::None | Control::AskPacer) {
+            return Some(self.control_segment(cfg, now));
         }
-        if self.state.may_send()
-            && (self.sender.snd.nxt < self.sender.limit() || self.sender.snd.una < self.sender.snd.max)
-        {
-            if self.receiver.ack_now && self.receiver.beyond.is_some() {
-                // RFC 5681, section 4.2: acknowledge out-of-order data at once. On a data segment the ACK would not
-                // count as a duplicate (section 2).
-                return Some(self.pure_ack(cfg, now));
-            }
-            self.restart_after_idle(cfg, now);
-            if let Some(piece) = self.sender.next_piece(cfg, &mut self.recovery) {
-                return Some(self.data_segment(cfg, now, piece));
-            }
-            if cfg.grow_only_if_cwnd_limited {
-                self.note_usage(cfg, now);
-            }
-            self.arm_persist(cfg, now);
+        match self.gate_any(cfg, now) {
+            Ok(piece) => Some(self.data_segment(cfg, now, piece)),
+            Err(Go::Ack) => Some(self.pure_ack(cfg, now)),
+            Err(_) => None,
         }
-        if self.receiver.ack_now {
-            return Some(self.pure_ack(cfg, now));
-        }
-        None
     }
 
     /// Records how much of cwnd is in use; called when nothing more can be sent now. If the loss recovery validates
     /// cwnd, a cwnd that is not used shrinks.
+    #[inline(never)]
     pub(super) fn note_usage(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         s.note_usage(now);
@@ -73,7 +62,7 @@ impl Connection {
 
     /// Applies the restart window before sending new data after an idle period longer than an RTO (RFC 5681, section
     /// 4.1).
-    fn restart_after_idle(&mut self, cfg: &TcpConfig, now: Time) {
+    pub(super) fn restart_after_idle(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         if cfg.restart_after_idle
             && s.snd.una == s.snd.max
@@ -95,7 +84,7 @@ impl Connection {
 
     /// Starts the persist timer if nothing is in flight, and data waits for the peer's window to open or for the
     /// application to write more.
-    fn arm_persist(&mut self, cfg: &TcpConfig, now: Time) {
+    pub(super) fn arm_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;
         let waits = s.snd.edge < s.snd.end || s.holds();
         if s.snd.una == s.snd.max && s.snd.nxt < s.snd.end && !s.snd.timer.is_running() && waits {
@@ -287,21 +276,20 @@ impl Connection {
     }
 
     /// The segment that `control` requests.
-    fn control_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
+    fn control_segment(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
         let control = std::mem::replace(&mut self.control, Control::rest(cfg));
         match control {
-            Control::None => None,
-            Control::Probe => Some(self.window_probe(cfg, now)),
-            Control::AskPacer => self.held_segment(cfg, now, self.awaits_ack(cfg)),
-            Control::AckBefore(ack) => Some(self.ack_before(cfg, now, ack)),
-            Control::EchoSynAck => Some(self.mark_echo(cfg, now)),
+            Control::None | Control::AskPacer => unreachable!("neither requests a segment"),
+            Control::Probe => self.window_probe(cfg, now),
+            Control::AckBefore(ack) => self.ack_before(cfg, now, ack),
+            Control::EchoSynAck => self.mark_echo(cfg, now),
             Control::Abort => {
                 let (seq, ack) = (self.wire(self.sender.snd.nxt), to_wire(self.irs, self.receiver.nxt));
-                Some(self.reset(cfg, now, Header { seq, ack, flags: Flags::ACK, ..Header::default() }))
+                self.reset(cfg, now, Header { seq, ack, flags: Flags::ACK, ..Header::default() })
             }
-            Control::Reset(seq) => Some(self.reset(cfg, now, Header { seq, ..Header::default() })),
-            Control::Refuse(ack) => Some(self.reset(cfg, now, Header { ack, flags: Flags::ACK, ..Header::default() })),
-            Control::Syn | Control::SynAck => Some(self.handshake_segment(cfg, now, control)),
+            Control::Reset(seq) => self.reset(cfg, now, Header { seq, ..Header::default() }),
+            Control::Refuse(ack) => self.reset(cfg, now, Header { ack, flags: Flags::ACK, ..Header::default() }),
+            Control::Syn | Control::SynAck => self.handshake_segment(cfg, now, control),
         }
     }
 

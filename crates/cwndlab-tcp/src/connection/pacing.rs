@@ -2,30 +2,10 @@
 
 use cwndlab_units::Time;
 
-use super::fast::Outlook;
-use super::{Connection, Control};
+use super::Connection;
 use crate::config::TcpConfig;
-use crate::pacing::Pacer;
-use crate::segment::Segment;
-use crate::timers::Timer;
 
 impl Connection {
-    /// Whether the pacer permits data now; false if a segment outside the data stream is to be sent first. The pace is
-    /// determined once per train, from the window at that time.
-    #[inline]
-    pub(super) fn pacer_admits(&mut self, cfg: &TcpConfig, now: Time) -> bool {
-        if self.control != Control::AskPacer {
-            return false; // another segment is to be sent first
-        }
-        if !self.is_idle() {
-            return self.ask_pacer(cfg, now);
-        }
-        if self.receiver.ack_now {
-            self.note_pure_ack(now);
-        }
-        true
-    }
-
     /// Whether everything written has been acknowledged.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
@@ -52,8 +32,9 @@ impl Connection {
         }
     }
 
+    /// Whether the pacer permits data now. The pace is determined once per train, from the window at that time.
     #[inline(never)]
-    fn ask_pacer(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+    pub(super) fn ask_pacer(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if self.receiver.ack_now && (!self.state.may_send() || self.receiver.beyond.is_some()) {
             self.note_pure_ack(now);
         }
@@ -82,32 +63,5 @@ impl Connection {
         } else {
             Some(true)
         }
-    }
-
-    /// Whether an ACK has to open cwnd before the pacer matters, so that the pacer needs no timer. Always false while data
-    /// is missing or a loss is repaired. Other laws than those that control their recovery note at each poll how long cwnd
-    /// has been full.
-    #[inline]
-    pub(super) fn awaits_ack(&self, cfg: &TcpConfig) -> bool {
-        let s = &self.sender;
-        s.snd.flight() + u64::from(s.snd.mss) > s.cc.cwnd()
-            && s.cc.owns_recovery()
-            && self.data_outlook(cfg) == Outlook::FullWindow
-    }
-
-    /// Sets the timer of the pacer, unless an ACK is awaited anyway, and records how much of cwnd is in use. Called
-    /// while the pacer permits no data.
-    #[inline]
-    pub(super) fn hold(&mut self, cfg: &TcpConfig, now: Time, awaits_ack: bool) {
-        if let Some(at) = self.sender.pacer().filter(|_| !awaits_ack).map(Pacer::next) {
-            self.timers.set(Timer::Pacer, at);
-        }
-        self.note_usage(cfg, now);
-    }
-
-    /// Holds data back until the pacer or an ACK permits it. Returns the ACK that is due, if any.
-    pub(super) fn held_segment(&mut self, cfg: &TcpConfig, now: Time, awaits_ack: bool) -> Option<Segment> {
-        self.hold(cfg, now, awaits_ack);
-        self.receiver.ack_now.then(|| self.pure_ack(cfg, now))
     }
 }

@@ -1,8 +1,9 @@
 use crate::config::RecoveryRules;
 use crate::congestion::AckReport;
+use crate::in_order::{InOrder, Wait};
 use crate::recovery::{begins, cumulative_room, cut, next_cumulative};
-use crate::recovery::{Algorithm, Next, Outcome, View, ViewRef};
-use crate::send_state::Room;
+use crate::recovery::{Algorithm, Outcome, View, ViewRef};
+use crate::send_state::{Piece, Room};
 
 /// Fast retransmit alone: the third duplicate ACK halves the window and retransmits the first segment.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +30,8 @@ impl Algorithm for FastRetransmit {
         self.recover = v.s.max - 1;
     }
 
-    fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
-        next_cumulative(v, RecoveryRules::Standard)
+    fn next(&mut self, v: &mut View<'_>, new: &InOrder<'_>) -> Result<Piece, Wait> {
+        next_cumulative(v, new, RecoveryRules::Standard)
     }
 
     fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
@@ -64,6 +65,7 @@ mod tests {
             recovery.take_ack(&mut s.view(&cfg), &ack).began
         };
         assert_eq!([take(&mut s), take(&mut s), take(&mut s)], [false, false, true]);
-        assert!(matches!(recovery.next(&mut s.view(&cfg), false), Next::Piece(piece) if piece.start == 1));
+        let new = InOrder { cfg: &cfg, fin: false, window_bits: 0, small_end: 0, socket: None };
+        assert_eq!(recovery.next(&mut s.view(&cfg), &new), Ok(Piece { start: 1, len: 100 }));
     }
 }

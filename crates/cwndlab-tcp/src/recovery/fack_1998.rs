@@ -4,10 +4,11 @@
 //! duplicate ACK, and every ACK with SACK blocks restarts the timer and gives an RTT sample from the timestamp that it
 //! echoes.
 
-use super::{cumulative_room, next_cumulative, Algorithm, Growth, Next, Outcome, Transmission, View, ViewRef};
+use super::{cumulative_room, next_cumulative, Algorithm, Growth, Outcome, Transmission, View, ViewRef};
 use crate::config::RecoveryRules::Ns2_1998;
 use crate::congestion::{AckKind, AckReport, Changes, WindowChange};
 use crate::flight::Flight;
+use crate::in_order::{InOrder, Wait};
 use crate::send_state::{Piece, Room, SendState};
 
 /// A retransmission that is not known to have arrived.
@@ -102,9 +103,9 @@ impl Fack1998 {
         self.active || has_blocks || kind != AckKind::New
     }
 
-    fn repair(&mut self, piece: Piece) -> Next {
+    fn repair(&mut self, piece: Piece) -> Result<Piece, Wait> {
         self.repairs = true;
-        Next::Piece(piece)
+        Ok(piece)
     }
 }
 
@@ -149,23 +150,21 @@ impl Algorithm for Fack1998 {
         self.forget(v.flight); // ns-2's agent stays in the episode and keeps its end
     }
 
-    fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
+    fn next(&mut self, v: &mut View<'_>, new: &InOrder<'_>) -> Result<Piece, Wait> {
         if v.s.resend_first {
             return self.repair(v.s.first(v.flight));
         }
         if self.waits(v.s) {
-            return Next::Nothing;
+            return Err(Wait::Recovery);
         }
         if !self.active {
-            return next_cumulative(v, Ns2_1998);
+            return next_cumulative(v, new, Ns2_1998);
         }
         Fack1998::forward(v);
-        match self.room(&v.read()) {
-            Some(room) => match v.s.hole_piece(v.flight, self.high_rxt.max(v.s.una)) {
-                Some(hole) => self.repair(hole),
-                None => Next::in_order(room),
-            },
-            None => Next::Nothing,
+        let room = self.room(&v.read()).ok_or(Wait::Recovery)?;
+        match v.s.hole_piece(v.flight, self.high_rxt.max(v.s.una)) {
+            Some(hole) => self.repair(hole),
+            None => new.next(v.s, v.flight, room),
         }
     }
 

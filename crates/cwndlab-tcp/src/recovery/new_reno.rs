@@ -7,10 +7,11 @@
 //! - A partial ACK deflates the window by whole segments. If deflation is off, it ends the inflation instead.
 //! - The ACK that ends an episode opens the window like any other.
 
-use super::{cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Transmission, View, ViewRef};
+use super::{cumulative_room, inflate, next_cumulative, Algorithm, Outcome, Transmission, View, ViewRef};
 use crate::config::RecoveryRules;
 use crate::congestion::{AckReport, Changes, WindowChange};
-use crate::send_state::{Room, SendState};
+use crate::in_order::{InOrder, Wait};
+use crate::send_state::{Piece, Room, SendState};
 
 /// Maximum number of segments sent in response to an ACK of an episode by the rules of 1998, in addition to the first
 /// segment (RFC 6582, section 5, leaves the size of the burst to the implementation).
@@ -111,11 +112,11 @@ impl Algorithm for NewReno {
         v.s.inflation = 0;
     }
 
-    fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
+    fn next(&mut self, v: &mut View<'_>, new: &InOrder<'_>) -> Result<Piece, Wait> {
         if self.burst_is_over() && !v.s.resend_first {
-            return Next::Nothing;
+            return Err(Wait::Recovery);
         }
-        next_cumulative(v, self.rules)
+        next_cumulative(v, new, self.rules)
     }
 
     fn on_sent(&mut self, v: &mut View<'_>, sent: &Transmission) {

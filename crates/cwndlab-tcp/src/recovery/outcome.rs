@@ -1,7 +1,6 @@
 //! The values that recovery algorithms return.
 
 use crate::congestion::Changes;
-use crate::send_state::{Piece, Room};
 
 /// The result of loss recovery for one ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,28 +46,4 @@ impl Outcome {
     pub const NOTHING: Outcome = Outcome { restart_timer: false, ..Outcome::HOLD };
     /// An episode begins, and the retransmission timer restarts.
     pub const BEGAN: Outcome = Outcome { began: true, ..Outcome::HOLD };
-}
-
-/// What is to be sent next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Next {
-    Nothing,
-    /// This piece. The caller does not check the windows.
-    Piece(Piece),
-    /// Data at SND.NXT, below the position `below`, if there is room. If `or_else` is set and no such data can be sent,
-    /// the caller calls `Algorithm::next` again, with `nothing_new` set.
-    InOrder {
-        room: Room,
-        below: u64,
-        or_else: bool,
-    },
-    /// Nothing, because the window has no room for the next retransmission.
-    WindowFull,
-}
-
-impl Next {
-    /// Data at SND.NXT, if there is room.
-    pub fn in_order(room: Room) -> Next {
-        Next::InOrder { room, below: u64::MAX, or_else: false }
-    }
 }

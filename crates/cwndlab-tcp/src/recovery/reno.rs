@@ -4,10 +4,11 @@
 //! sent in response to the first two duplicate ACKs, one fast retransmit responds to all losses of a window, and the
 //! ACK that ends a recovery opens the window like any other.
 
-use super::{cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, View, ViewRef};
+use super::{cumulative_room, inflate, next_cumulative, Algorithm, Outcome, View, ViewRef};
 use crate::config::{RecoveryEnd, RecoveryRules, RetransmitGuard};
 use crate::congestion::{AckReport, Changes, WindowChange};
-use crate::send_state::Room;
+use crate::in_order::{InOrder, Wait};
+use crate::send_state::{Piece, Room};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Reno {
@@ -75,8 +76,8 @@ impl Algorithm for Reno {
         v.s.inflation = 0;
     }
 
-    fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
-        next_cumulative(v, self.rules)
+    fn next(&mut self, v: &mut View<'_>, new: &InOrder<'_>) -> Result<Piece, Wait> {
+        next_cumulative(v, new, self.rules)
     }
 
     fn room(&self, v: &ViewRef<'_>) -> Option<Room> {

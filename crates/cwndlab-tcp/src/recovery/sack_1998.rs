@@ -2,10 +2,11 @@
 //! pipe instead of RFC 6675's `SetPipe`. In an episode, each duplicate ACK decreases the counter by one, each partial
 //! ACK by two, and each segment sent increases it by one.
 
-use super::{begins, cumulative_room, cut, next_cumulative, Algorithm, Next, Outcome, Transmission, View, ViewRef};
+use super::{begins, cumulative_room, cut, next_cumulative, Algorithm, Outcome, Transmission, View, ViewRef};
 use crate::config::RecoveryRules::Ns2_1998;
 use crate::congestion::AckReport;
-use crate::send_state::Room;
+use crate::in_order::{InOrder, Wait};
+use crate::send_state::{Piece, Room};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sack1998 {
@@ -71,19 +72,16 @@ impl Algorithm for Sack1998 {
         v.flight.reported.clear();
     }
 
-    fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
+    fn next(&mut self, v: &mut View<'_>, new: &InOrder<'_>) -> Result<Piece, Wait> {
         if !self.active {
-            return next_cumulative(v, Ns2_1998);
+            return next_cumulative(v, new, Ns2_1998);
         }
         if v.s.resend_first {
-            return Next::Piece(v.s.first(v.flight));
+            return Ok(v.s.first(v.flight));
         }
-        match self.room(&v.read()) {
-            Some(room) => {
-                v.s.hole_piece(v.flight, self.high_rxt.max(v.s.una)).map_or(Next::in_order(room), Next::Piece)
-            }
-            None => Next::Nothing,
-        }
+        let room = self.room(&v.read()).ok_or(Wait::Recovery)?;
+        let hole = v.s.hole_piece(v.flight, self.high_rxt.max(v.s.una));
+        hole.map_or_else(|| new.next(v.s, v.flight, room), Ok)
     }
 
     fn on_sent(&mut self, _: &mut View<'_>, sent: &Transmission) {

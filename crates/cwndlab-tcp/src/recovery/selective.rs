@@ -1,10 +1,11 @@
 //! Recovery algorithms that use SACK by RFC 6675, with two rules for which data is lost. With `sack` and `fack`, cwnd
 //! limits what is sent in an episode; with `prr`, proportional rate reduction does (RFC 9937).
 
-use super::{cut, in_flight_outside, Algorithm, Next, Outcome, Transmission, View, ViewRef};
+use super::{cut, in_flight_outside, Algorithm, Outcome, Transmission, View, ViewRef};
 use crate::congestion::prr::PrrAck;
 use crate::congestion::{AckReport, Changes, CongestionEvent, WindowChange};
 use crate::flight::Flight;
+use crate::in_order::{InOrder, Wait};
 use crate::send_state::{Piece, Room, SendState};
 
 /// The rule that decides which data is lost.
@@ -145,18 +146,19 @@ impl Selective {
 
     /// Returns the segment that `NextSeg` (RFC 6675, section 4) chooses. The caller has checked that a segment may be
     /// sent.
-    fn next_segment(&mut self, v: &View<'_>, room: Room, nothing_new: bool) -> Next {
+    fn next_segment(&mut self, v: &View<'_>, new: &InOrder<'_>, room: Room) -> Result<Piece, Wait> {
         let highest = v.read().forward_most();
         let (hole, hole_end) = v.flight.reported.hole(self.high_rxt);
         let mss = u64::from(v.s.mss);
-        let piece = |start: u64, end: u64| Next::Piece(Piece { start, len: (end - start).min(mss) as u32 });
+        let piece = |start: u64, end: u64| Ok(Piece { start, len: (end - start).min(mss) as u32 });
         // Rule 1: the first lost hole that has not been retransmitted.
         if hole < highest && hole < self.lost_below {
             return piece(hole, hole_end);
         }
         // Rule 2: new data.
-        if !nothing_new {
-            return Next::InOrder { room, below: u64::MAX, or_else: true };
+        let in_order = new.next(v.s, v.flight, room);
+        if in_order.is_ok() {
+            return in_order;
         }
         // Rule 3: a hole below a report that is not known to be lost.
         if hole < highest {
@@ -170,19 +172,19 @@ impl Selective {
             self.rescuing = true;
             return piece(unreported.max(last.saturating_sub(mss)), last);
         }
-        Next::Nothing
+        in_order
     }
 
     /// Returns the next piece outside recovery, which is data at SND.NXT. After a timeout, reported data is skipped.
     /// Reported bytes do not count as in flight after a timeout or with Limited Transmit (RFC 6675, section 5 (3): a
     /// duplicate ACK permits new data, as in RFC 3042).
-    fn next_outside(v: &mut View<'_>) -> Next {
+    fn next_outside(v: &mut View<'_>, new: &InOrder<'_>) -> Result<Piece, Wait> {
         if v.s.resend_first {
-            return Next::Piece(v.s.first(v.flight));
+            return Ok(v.s.first(v.flight));
         }
         let window = v.read().window();
         if v.flight.reported.is_empty() {
-            return Next::in_order(Room { window, in_flight: v.s.flight() });
+            return new.next(v.s, v.flight, Room { window, in_flight: v.s.flight() });
         }
         let again = v.s.nxt < v.s.max;
         let mut below = u64::MAX;
@@ -192,7 +194,8 @@ impl Selective {
             below = hole.1;
         }
         let reported = if again || v.cfg.limited_transmit { v.flight.reported.sacked_below(v.s.nxt) } else { 0 };
-        Next::InOrder { room: Room { window, in_flight: v.s.flight() - reported }, below, or_else: false }
+        let piece = new.next(v.s, v.flight, Room { window, in_flight: v.s.flight() - reported })?;
+        Ok(Piece { len: u64::from(piece.len).min(below - piece.start) as u32, ..piece })
     }
 }
 
@@ -246,14 +249,12 @@ impl Algorithm for Selective {
     }
 
     /// In an episode, a segment may be sent while cwnd - pipe is at least a segment (RFC 6675, section 5, step C).
-    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+    fn next(&mut self, v: &mut View<'_>, new: &InOrder<'_>) -> Result<Piece, Wait> {
         if !self.active || v.s.resend_first {
-            return Selective::next_outside(v);
+            return Selective::next_outside(v, new);
         }
-        match self.room(&v.read()) {
-            Some(room) => self.next_segment(v, room, nothing_new),
-            None => Next::Nothing,
-        }
+        let room = self.room(&v.read()).ok_or(Wait::Recovery)?;
+        self.next_segment(v, new, room)
     }
 
     fn room(&self, v: &ViewRef<'_>) -> Option<Room> {

@@ -1,9 +1,10 @@
 //! Tahoe: fast retransmit, then slow start from one segment (Jacobson 1988; Fall & Floyd 1996, section 2.1).
 
-use super::{begins, cumulative_room, next_cumulative, Algorithm, Next, Outcome, View, ViewRef};
+use super::{begins, cumulative_room, next_cumulative, Algorithm, Outcome, View, ViewRef};
 use crate::config::RecoveryRules;
 use crate::congestion::{AckReport, Changes, WindowChange};
-use crate::send_state::Room;
+use crate::in_order::{InOrder, Wait};
+use crate::send_state::{Piece, Room};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tahoe {
@@ -33,8 +34,8 @@ impl Algorithm for Tahoe {
         self.recover = v.s.max - 1;
     }
 
-    fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
-        next_cumulative(v, RecoveryRules::Standard)
+    fn next(&mut self, v: &mut View<'_>, new: &InOrder<'_>) -> Result<Piece, Wait> {
+        next_cumulative(v, new, RecoveryRules::Standard)
     }
 
     fn room(&self, v: &ViewRef<'_>) -> Option<Room> {

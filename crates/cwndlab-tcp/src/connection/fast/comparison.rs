@@ -32,30 +32,15 @@ pub fn deliver(cfg: &TcpConfig, end: &mut Connection, now: Time, segment: &Segme
     assert!(same, "an expected segment is taken otherwise than in full: {segment:?}");
 }
 
-/// Polls a connection. If `compares` is set, the result is compared with that of the full path on a copy.
+/// Polls a connection. If `compares` is set, the result is compared with that of the full path on a copy, and so is that of
+/// the next call.
 pub fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) -> Option<Segment> {
     let full = compares.then(|| {
         let mut full = end.clone();
         (full.poll_any(cfg, now), full)
     });
     let mut last = Polled::default();
-    let mut is_held = false;
-    let mut header = Header::default();
-    let polled = match end.poll_quick(cfg, now, &mut last, &mut header) {
-        Quick::Nothing => None,
-        Quick::Segment { last } => {
-            assert!(!last || end.clone().poll_any(cfg, now).is_none(), "something follows the last segment");
-            is_held = last && header.len > 0;
-            Some(header.into())
-        }
-        Quick::Ask => end.poll_asked(cfg, now, &last),
-        Quick::Accurate => {
-            let (option, last) = end.poll_accurate(cfg, now, &last, &mut header);
-            assert!(!last || end.clone().poll_any(cfg, now).is_none(), "something follows the last segment");
-            is_held = last && header.len > 0;
-            Some(Segment { accecn: Some(option), ..Segment::from(header) })
-        }
-    };
+    let (polled, is_held) = poll_short(end, cfg, now, &mut last);
     if let Some((segment, mut full)) = full {
         if is_held {
             full.poll_any(cfg, now); // the short path has done so
@@ -64,6 +49,24 @@ pub fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) ->
         full.sender.stopped_by_cwnd = end.sender.stopped_by_cwnd;
         assert_eq!(segment, polled, "a short path gives another segment");
         assert_eq!(format!("{full:?}"), format!("{end:?}"), "a short path leaves another state");
+        let next = poll_short(&mut end.clone(), cfg, now, &mut last).0;
+        assert_eq!(end.clone().poll_any(cfg, now), next, "a short path gives another next segment");
     }
     polled
+}
+
+/// Polls a connection by the short paths. Returns the segment, and whether the pacer holds back what follows it.
+fn poll_short(end: &mut Connection, cfg: &TcpConfig, now: Time, kept: &mut Polled) -> (Option<Segment>, bool) {
+    let mut header = Header::default();
+    let (segment, ends) = match end.poll_quick(cfg, now, kept, &mut header) {
+        Quick::Nothing => return (None, false),
+        Quick::Ask => return (end.poll_asked(cfg, now, kept), false),
+        Quick::Segment { last } => (header.into(), last),
+        Quick::Accurate => {
+            let (option, last) = end.poll_accurate(cfg, now, kept, &mut header);
+            (Segment { accecn: Some(option), ..Segment::from(header) }, last)
+        }
+    };
+    assert!(!ends || end.clone().poll_any(cfg, now).is_none(), "something follows the last segment");
+    (Some(segment), ends && header.len > 0)
 }

@@ -1,45 +1,22 @@
-//! Short paths for most segments that are sent: full segments of new data and pure ACKs, without SACK blocks.
-//!
-//! Only the header of such a segment and AccECN's option, if it has one, are returned. The simulator writes the header
-//! directly into the packet.
+//! Short paths for most segments that are sent: full segments of new data and pure ACKs, without SACK blocks. Only the
+//! header of such a segment and AccECN's option, if it has one, are returned. The simulator writes the header directly
+//! into the packet.
 
 use cwndlab_units::Time;
 
 use crate::accecn::AccEcn;
 use crate::config::TcpConfig;
+use crate::connection::gate::Go;
 use crate::connection::{Connection, Control};
 use crate::recovery::Transmission;
 use crate::segment::{AccEcnOption, Flags, Header, Segment};
 use crate::send_state::Piece;
 use crate::sequence::to_wire;
 
-/// The result of [`Connection::poll_any`], predicted from a few fields.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(in crate::connection) enum Outlook {
-    Nothing,
-    /// An acknowledgment; there is no data to send.
-    PureAck,
-    /// A full segment of new data.
-    FullSegment,
-    /// Nothing, because the congestion window is full; [`Connection::follow`] records this.
-    FullWindow,
-    /// As `FullSegment`, on a connection that paces: the next segment has to ask the pacer again.
-    PacedSegment,
-    /// As `PacedSegment`, while data is missing or a loss is repaired.
-    InDisorder,
-    /// No data, because the pacer does not permit it.
-    Held,
-    /// As `Held`, but no data can go before the next ACK anyway: see [`Connection::awaits_ack`].
-    HeldByWindow,
-    /// Unknown: [`Connection::poll_any`] decides.
-    #[default]
-    Open,
-}
-
-/// The state that [`Connection::poll_quick`] keeps from one segment to the next. Pass the default value for the first
+/// The decision that [`Connection::poll_quick`] keeps from one segment to the next. Pass the default value for the first
 /// segment.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Polled(Outlook);
+pub struct Polled(Go);
 
 /// The result of [`Connection::poll_quick`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,269 +42,66 @@ impl Connection {
     #[inline(always)]
     pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled, header: &mut Header) -> Quick {
         let s = &self.sender;
-        let mut outlook = match last.0 {
-            Outlook::FullSegment if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end => self.window_outlook(cfg),
-            _ => self.outlook(cfg),
+        let mut go = match last.0 {
+            Go::Full if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end => self.gate_of_windows(cfg),
+            _ if self.control == Control::None => self.gate(cfg),
+            _ => Go::Undecided,
         };
-        debug_assert_eq!(outlook, self.outlook(cfg));
-        if outlook == Outlook::Open && self.control == Control::AskPacer {
+        if go == Go::Undecided && self.control == Control::AskPacer {
             if !self.is_idle() {
                 return self.poll_paced(cfg, now, last, header);
             }
-            outlook = self.idle_outlook(now);
+            go = self.idle_gate(now);
         }
-        *last = Polled(outlook);
-        self.quick(cfg, now, outlook, header)
+        *last = Polled(go);
+        self.quick(cfg, now, go, header)
     }
 
     /// The next segment of a connection that paces and has unacknowledged or unsent data.
     #[inline(never)]
     fn poll_paced(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled, header: &mut Header) -> Quick {
-        let outlook = self.busy_outlook(cfg, now);
-        *last = Polled(if outlook == Outlook::FullSegment { Outlook::PacedSegment } else { outlook });
-        let piece = if outlook == Outlook::InDisorder { Outlook::FullSegment } else { outlook };
-        match self.quick(cfg, now, piece, header) {
-            Quick::Segment { .. } if header.len > 0 && self.is_held_next(cfg, now, outlook) => {
-                Quick::Segment { last: true }
+        *last = Polled(self.paced_gate(cfg, now));
+        match self.quick(cfg, now, last.0, header) {
+            Quick::Segment { .. } if header.len > 0 => {
+                *last = Polled::default(); // the pacer has to be asked again
+                Quick::Segment { last: self.is_held_next(cfg, now) }
             }
             quick => quick,
         }
     }
 
-    /// After a full segment, which `outlook` predicted: whether the pacer permits no other one now. If so, does what the
-    /// next call would.
+    /// After a full segment: whether the pacer permits no other one now. If so, does what the next call would.
     #[inline]
-    fn is_held_next(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> bool {
+    fn is_held_next(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         let held = self.sender.pacer().is_some_and(|pacer| pacer.admits(now) == Some(false));
         if held {
-            let in_order = outlook != Outlook::InDisorder;
-            self.hold(cfg, now, in_order && self.awaits_ack_next(cfg));
+            self.hold(cfg, now);
         }
         held
     }
 
-    /// Whether an ACK has to open cwnd after a full segment. What lets such a segment go does not change with it, apart
-    /// from the windows.
-    #[inline]
-    fn awaits_ack_next(&self, cfg: &TcpConfig) -> bool {
-        let s = &self.sender;
-        let mss = u64::from(s.snd.mss);
-        let awaits = s.snd.flight() + mss > s.cc.cwnd()
-            && s.cc.owns_recovery()
-            && s.snd.nxt + mss <= s.snd.end
-            && !self.receiver.ack_now
-            && self.window_outlook(cfg) == Outlook::FullWindow;
-        debug_assert_eq!(awaits, self.awaits_ack(cfg));
-        awaits
-    }
-
-    /// Does what `outlook` predicts, if the segment to send has no SACK blocks.
+    /// Sends what the gate permits, if the segment has no SACK blocks.
     #[inline(always)]
-    fn quick(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook, header: &mut Header) -> Quick {
-        match outlook {
-            Outlook::Nothing => Quick::Nothing,
-            Outlook::PureAck if self.needs_no_options() => {
-                let position = self.sender.snd.nxt.max(self.sender.snd.max);
-                *header = self.bare(cfg, now, position, 0, cfg.ack_bytes);
+    fn quick(&mut self, cfg: &TcpConfig, now: Time, go: Go, header: &mut Header) -> Quick {
+        match go {
+            Go::Nothing => Quick::Nothing,
+            Go::Ack if self.needs_no_options() => {
+                *header = self.bare_ack(cfg, now);
                 Quick::Segment { last: !self.receiver.ack_now }
             }
-            Outlook::FullSegment if self.needs_no_options() && self.is_simple() => {
+            Go::Full if self.needs_no_options() && self.is_simple() => {
                 *header = self.full_segment(cfg, now);
                 Quick::Segment { last: false }
             }
-            Outlook::Held | Outlook::HeldByWindow if !self.receiver.ack_now => {
-                self.hold(cfg, now, outlook == Outlook::HeldByWindow);
-                Quick::Nothing
-            }
-            Outlook::PureAck if self.has_option_alone(cfg) => Quick::Accurate,
-            Outlook::FullSegment if self.has_option_alone(cfg) && self.is_simple() => Quick::Accurate,
+            Go::Ack if self.has_option_alone(cfg) => Quick::Accurate,
+            Go::Full if self.has_option_alone(cfg) && self.is_simple() => Quick::Accurate,
             _ => Quick::Ask,
         }
     }
 
-    /// Predicts what a connection that paces sends. Asks the pacer.
-    #[inline(always)]
-    pub(in crate::connection) fn paced_outlook(&mut self, cfg: &TcpConfig, now: Time) -> Outlook {
-        if self.is_idle() {
-            self.idle_outlook(now)
-        } else {
-            self.busy_outlook(cfg, now)
-        }
-    }
-
-    /// Predicts what a connection that paces sends if there is unacknowledged or unsent data.
-    #[inline(always)]
-    fn busy_outlook(&mut self, cfg: &TcpConfig, now: Time) -> Outlook {
-        if self.receiver.ack_now {
-            return self.outlook_with_ack(cfg, now);
-        }
-        let begins = match self.is_admitted(now) {
-            Some(false) => return self.held_outlook(cfg),
-            Some(true) => false,
-            None => true,
-        };
-        let outlook = match self.data_outlook(cfg) {
-            Outlook::Open => self.outlook_in_disorder(cfg),
-            outlook => outlook,
-        };
-        if begins && outlook != Outlook::Open {
-            self.begin_train(cfg, now);
-        }
-        outlook
-    }
-
-    /// Predicts what a connection that paces sends if an ACK is due.
-    #[inline(never)]
-    fn outlook_with_ack(&mut self, cfg: &TcpConfig, now: Time) -> Outlook {
-        let outlook = self.data_outlook(cfg);
-        if outlook == Outlook::Open || self.pacer_admits(cfg, now) {
-            return outlook;
-        }
-        self.held_outlook(cfg)
-    }
-
-    /// Predicts what a connection that paces sends if everything written has been acknowledged.
-    #[inline]
-    fn idle_outlook(&mut self, now: Time) -> Outlook {
-        if !self.receiver.ack_now {
-            return Outlook::Nothing;
-        }
-        self.note_pure_ack(now);
-        Outlook::PureAck
-    }
-
-    /// What the pacer, which permits no data now, holds back.
-    #[inline]
-    fn held_outlook(&self, cfg: &TcpConfig) -> Outlook {
-        if self.awaits_ack(cfg) {
-            Outlook::HeldByWindow
-        } else {
-            Outlook::Held
-        }
-    }
-
-    /// Does what `outlook` predicts. Returns the segment to send, if any.
-    #[inline(always)]
-    pub(in crate::connection) fn follow(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> Option<Segment> {
-        match outlook {
-            Outlook::Nothing => None,
-            Outlook::PureAck => Some(self.pure_ack(cfg, now)),
-            Outlook::FullSegment | Outlook::PacedSegment | Outlook::InDisorder if self.is_simple() => {
-                Some(self.full_segment_with_options(cfg, now))
-            }
-            Outlook::FullSegment | Outlook::PacedSegment | Outlook::InDisorder => {
-                let (start, len) = (self.sender.snd.nxt, self.sender.snd.mss);
-                Some(self.data_segment(cfg, now, Piece { start, len }))
-            }
-            Outlook::FullWindow => {
-                self.sender.stopped_by_cwnd = true;
-                self.note_usage(cfg, now);
-                None
-            }
-            Outlook::Held => self.held_segment(cfg, now, false),
-            Outlook::HeldByWindow => self.held_segment(cfg, now, true),
-            Outlook::Open => self.poll_any(cfg, now),
-        }
-    }
-
-    /// Predicts the result of [`Connection::poll_any`] from a few fields; [`Outlook::Open`] if these do not decide it,
-    /// for example in loss recovery, and for connections that pace.
-    #[inline(always)]
-    pub(in crate::connection) fn outlook(&self, cfg: &TcpConfig) -> Outlook {
-        if self.control == Control::None {
-            self.data_outlook(cfg)
-        } else {
-            Outlook::Open
-        }
-    }
-
-    /// Predicts what is sent if nothing but the windows limits it.
-    #[inline(always)]
-    pub(in crate::connection) fn data_outlook(&self, cfg: &TcpConfig) -> Outlook {
-        let s = &self.sender;
-        let no_data = if self.receiver.ack_now { Outlook::PureAck } else { Outlook::Nothing };
-        if s.snd.nxt >= s.limit() && s.snd.una >= s.snd.max {
-            return no_data;
-        }
-        let plain = s.snd.una < s.snd.max
-            && s.snd.nxt == s.snd.max
-            && s.snd.dup_acks == 0
-            && s.snd.inflation == 0
-            && !s.snd.resend_first
-            && s.socket().is_none()
-            && s.outstanding.reported.is_empty()
-            && self.recovery.is_calm(&s.outstanding);
-        if !plain {
-            return Outlook::Open;
-        }
-        if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end {
-            return if self.receiver.ack_now { Outlook::Open } else { self.window_outlook(cfg) };
-        }
-        // Everything has been sent. If `grow_only_if_cwnd_limited` is set, the full path has to record how much of cwnd
-        // is in use.
-        if s.snd.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited {
-            return no_data;
-        }
-        Outlook::Open
-    }
-
-    /// While data is missing or a loss is repaired, with RACK: predicts only whether new data is sent.
-    #[inline(never)]
-    fn outlook_in_disorder(&mut self, cfg: &TcpConfig) -> Outlook {
-        let s = &self.sender;
-        let next = s.snd.nxt + u64::from(s.snd.mss);
-        let is_new = s.snd.una < s.snd.max
-            && s.snd.nxt == s.snd.max
-            && next <= s.snd.end
-            && !s.snd.resend_first
-            && s.socket().is_none()
-            && !self.receiver.ack_now
-            && self.state.may_send()
-            && !s.drains(cfg);
-        if !is_new {
-            return Outlook::Open;
-        }
-        let room = self.recovery.rack().and_then(|rack| rack.room_for_new(&s.read(cfg)));
-        let Some(room) = room else { return Outlook::Open };
-        if room.in_flight + u64::from(s.snd.mss) > room.window {
-            return if cfg.grow_only_if_cwnd_limited { Outlook::FullWindow } else { Outlook::Open };
-        }
-        if next <= s.snd.edge {
-            Outlook::InDisorder
-        } else {
-            Outlook::Open
-        }
-    }
-
-    /// Predicts what is sent if only the windows can prevent a full segment of new data.
-    #[inline(always)]
-    fn window_outlook(&self, cfg: &TcpConfig) -> Outlook {
-        let s = &self.sender;
-        let mss = u64::from(s.snd.mss);
-        let in_flight = s.snd.nxt - s.snd.una + mss;
-        if in_flight > s.cc.cwnd() {
-            // If `grow_only_if_cwnd_limited` is set, `FullWindow` lets the caller record that cwnd is full.
-            return if !cfg.grow_only_if_cwnd_limited {
-                Outlook::Nothing
-            } else if self.state.may_send() && !s.drains(cfg) {
-                Outlook::FullWindow
-            } else {
-                Outlook::Open
-            };
-        }
-        let admitted =
-            self.state.may_send() && in_flight <= s.most(cfg) && s.snd.nxt + mss <= s.snd.edge && !s.drains(cfg);
-        if admitted {
-            Outlook::FullSegment
-        } else {
-            Outlook::Open
-        }
-    }
-
-    /// Returns the segment to send, if any, after [`Quick::Ask`].
-    #[inline(always)]
-    pub fn poll_asked(&mut self, cfg: &TcpConfig, now: Time, last: &Polled) -> Option<Segment> {
-        self.follow(cfg, now, last.0)
+    /// Whether the segments sent now carry neither SACK blocks nor the AccECN option.
+    fn needs_no_options(&self) -> bool {
+        self.receiver.beyond.is_none() && !self.sender.snd.ecn.is_accurate()
     }
 
     /// Whether the segments sent now carry AccECN's option with all counters, and no SACK blocks.
@@ -345,25 +119,55 @@ impl Connection {
         &mut self,
         cfg: &TcpConfig,
         now: Time,
-        last: &Polled,
+        last: &mut Polled,
         header: &mut Header,
     ) -> (AccEcnOption, bool) {
-        let is_ack = last.0 == Outlook::PureAck;
-        *header = if is_ack {
-            self.bare(cfg, now, self.sender.snd.nxt.max(self.sender.snd.max), 0, cfg.ack_bytes)
-        } else {
-            self.full_segment(cfg, now)
-        };
+        let is_ack = std::mem::take(last).0 == Go::Ack;
+        *header = if is_ack { self.bare_ack(cfg, now) } else { self.full_segment(cfg, now) };
         let Some(accecn) = self.accecn() else { unreachable!("`has_option_alone` has asked it") };
         let option = accecn.option_alone();
         header.wire_bytes += option.padded_bytes();
-        let ends = if is_ack { !self.receiver.ack_now } else { self.is_held_next(cfg, now, last.0) };
+        let ends = if is_ack { !self.receiver.ack_now } else { self.is_held_next(cfg, now) };
         (option, ends)
     }
 
-    /// Whether the segments sent now carry neither SACK blocks nor the AccECN option.
-    fn needs_no_options(&self) -> bool {
-        self.receiver.beyond.is_none() && !self.sender.snd.ecn.is_accurate()
+    /// The header of a pure ACK.
+    #[inline(always)]
+    fn bare_ack(&mut self, cfg: &TcpConfig, now: Time) -> Header {
+        self.bare(cfg, now, self.sender.snd.nxt.max(self.sender.snd.max), 0, cfg.ack_bytes)
+    }
+
+    /// The header of the next full segment of new data. Call it only if [`Self::is_simple`] returns true.
+    #[inline(always)]
+    fn full_segment(&mut self, cfg: &TcpConfig, now: Time) -> Header {
+        let piece = self.send_full(cfg, now);
+        self.bare(cfg, now, piece.start, piece.len, cfg.header_bytes)
+    }
+
+    /// Returns the segment to send, if any, after [`Quick::Ask`].
+    #[inline(always)]
+    pub fn poll_asked(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Option<Segment> {
+        self.follow(cfg, now, std::mem::take(last).0)
+    }
+
+    /// Sends what the gate permits.
+    #[inline(always)]
+    pub(in crate::connection) fn follow(&mut self, cfg: &TcpConfig, now: Time, go: Go) -> Option<Segment> {
+        match go {
+            Go::Nothing => None,
+            Go::CwndFull => {
+                self.sender.stopped_by_cwnd = true;
+                self.note_usage(cfg, now);
+                None
+            }
+            Go::Ack => Some(self.pure_ack(cfg, now)),
+            Go::Full if self.is_simple() => Some(self.full_segment_with_options(cfg, now)),
+            Go::Full => {
+                let (start, len) = (self.sender.snd.nxt, self.sender.snd.mss);
+                Some(self.data_segment(cfg, now, Piece { start, len }))
+            }
+            Go::Undecided => self.poll_any(cfg, now),
+        }
     }
 
     /// Whether sending a full segment changes only the positions: more data follows, no full send buffer may push the
@@ -371,14 +175,6 @@ impl Connection {
     fn is_simple(&self) -> bool {
         let s = &self.sender;
         s.snd.nxt + u64::from(s.snd.mss) < s.snd.end && !s.is_buffered && s.snd.timer.is_running()
-    }
-
-    /// The next full segment of new data, as [`Self::data_segment`] would make it. Call it only if [`Self::is_simple`]
-    /// returns true.
-    #[inline(always)]
-    fn full_segment(&mut self, cfg: &TcpConfig, now: Time) -> Header {
-        let piece = self.send_full(cfg, now);
-        self.bare(cfg, now, piece.start, piece.len, cfg.header_bytes)
     }
 
     /// The next full segment of new data, with options.

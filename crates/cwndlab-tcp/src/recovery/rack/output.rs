@@ -3,7 +3,8 @@
 use cwndlab_units::Time;
 
 use super::{counted, Phase, Rack};
-use crate::recovery::{Next, Transmission, View, ViewRef};
+use crate::in_order::{InOrder, Wait};
+use crate::recovery::{Transmission, View, ViewRef};
 use crate::send_state::{Piece, Room};
 
 impl Rack {
@@ -19,20 +20,18 @@ impl Rack {
         (Room { window, in_flight }, uncounted)
     }
 
-    pub fn next_piece(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+    pub fn next_piece(&mut self, v: &mut View<'_>, new: &InOrder<'_>) -> Result<Piece, Wait> {
         v.s.nxt = v.s.max;
         if self.probe_due {
             if let Some(piece) = self.probe(v) {
-                return Next::Piece(piece);
+                return Ok(piece);
             }
         }
         let (room, uncounted) = self.account(&v.read());
         if self.new_only {
-            if !nothing_new {
-                return Next::InOrder { room, below: u64::MAX, or_else: true };
-            }
-            if v.s.max > self.recover + 1 {
-                return Next::Nothing;
+            let in_order = new.next(v.s, v.flight, room);
+            if in_order.is_ok() || v.s.max > self.recover + 1 {
+                return in_order;
             }
             self.new_only = false; // no new data may be sent: retransmit, and end F-RTO
             self.evidence.frto = false;
@@ -40,9 +39,9 @@ impl Rack {
         if let Some(sent) = v.flight.next_to_resend() {
             let piece = Piece { start: sent.start, len: (sent.end.min(v.s.end) - sent.start) as u32 };
             let fits = room.in_flight + u64::from(piece.len) <= room.window;
-            return if fits { Next::Piece(piece) } else { Next::WindowFull };
+            return if fits { Ok(piece) } else { Err(Wait::Cwnd) };
         }
-        Next::in_order(room.less(uncounted))
+        new.next(v.s, v.flight, room.less(uncounted))
     }
 
     /// Does what [`Rack::note_sent`] would after a full segment of new data was sent, if the

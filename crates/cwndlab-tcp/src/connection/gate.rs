@@ -1,0 +1,214 @@
+//! The gate: the one place that decides whether a segment may go now.
+//!
+//! [`Connection::gate`] decides from a few fields while only the windows limit the sender; so do [`Connection::paced_gate`],
+//! which also asks the pacer, and [`Connection::gate_in_disorder`]. Where these do not decide, [`Connection::gate_any`] does,
+//! in any state.
+
+use cwndlab_units::Time;
+
+use super::{Connection, Control};
+use crate::config::TcpConfig;
+use crate::pacing::Pacer;
+use crate::send_state::Piece;
+use crate::timers::Timer;
+
+/// What may be sent now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in crate::connection) enum Go {
+    Nothing,
+    /// Nothing, because cwnd is full; [`Connection::follow`] records this.
+    CwndFull,
+    /// An acknowledgment, and no data.
+    Ack,
+    /// A full segment of new data.
+    Full,
+    /// A few fields do not decide it: [`Connection::gate_any`] does.
+    #[default]
+    Undecided,
+}
+
+impl Connection {
+    /// Decides for a connection that does not pace and has no [`Control`] segment to send, from a few fields.
+    #[inline(always)]
+    pub(super) fn gate(&self, cfg: &TcpConfig) -> Go {
+        let s = &self.sender;
+        if s.snd.nxt >= s.limit() && s.snd.una >= s.snd.max {
+            return self.without_data();
+        }
+        if !self.is_steady() {
+            return Go::Undecided;
+        }
+        if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end {
+            return if self.receiver.ack_now { Go::Undecided } else { self.gate_of_windows(cfg) };
+        }
+        // Everything has been sent. If `grow_only_if_cwnd_limited` is set, `gate_any` records how much of cwnd is in use.
+        if s.snd.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited {
+            return self.without_data();
+        }
+        Go::Undecided
+    }
+
+    /// Decides for a full segment of new data that only the windows can prevent.
+    #[inline(always)]
+    pub(super) fn gate_of_windows(&self, cfg: &TcpConfig) -> Go {
+        let s = &self.sender;
+        let mss = u64::from(s.snd.mss);
+        let in_flight = s.snd.nxt - s.snd.una + mss;
+        if in_flight > s.cc.cwnd() {
+            return if !cfg.grow_only_if_cwnd_limited {
+                Go::Nothing
+            } else if self.state.may_send() && !s.drains(cfg) {
+                Go::CwndFull
+            } else {
+                Go::Undecided
+            };
+        }
+        let admitted =
+            self.state.may_send() && in_flight <= s.most(cfg) && s.snd.nxt + mss <= s.snd.edge && !s.drains(cfg);
+        if admitted {
+            Go::Full
+        } else {
+            Go::Undecided
+        }
+    }
+
+    /// Whether data is outstanding, none is missing, and only the windows limit what is sent.
+    #[inline(always)]
+    fn is_steady(&self) -> bool {
+        let s = &self.sender;
+        s.snd.una < s.snd.max
+            && s.snd.nxt == s.snd.max
+            && s.snd.dup_acks == 0
+            && s.snd.inflation == 0
+            && !s.snd.resend_first
+            && s.socket().is_none()
+            && s.outstanding.reported.is_empty()
+            && self.recovery.is_calm(&s.outstanding)
+    }
+
+    /// Decides for a connection that paces and has no other [`Control`] segment to send.
+    #[inline(always)]
+    pub(super) fn paced_gate(&mut self, cfg: &TcpConfig, now: Time) -> Go {
+        if self.is_idle() {
+            return self.idle_gate(now);
+        }
+        if self.receiver.ack_now {
+            return self.paced_gate_with_ack(cfg, now);
+        }
+        let begins = match self.is_admitted(now) {
+            Some(false) => return self.hold(cfg, now),
+            Some(true) => false,
+            None => true,
+        };
+        let go = match self.gate(cfg) {
+            Go::Undecided => self.gate_in_disorder(cfg).unwrap_or_default(),
+            go => go,
+        };
+        if begins && go != Go::Undecided {
+            self.begin_train(cfg, now);
+        }
+        go
+    }
+
+    /// Decides for a connection that paces while an ACK is due.
+    #[inline(never)]
+    fn paced_gate_with_ack(&mut self, cfg: &TcpConfig, now: Time) -> Go {
+        let go = self.gate(cfg);
+        if go == Go::Undecided || self.ask_pacer(cfg, now) {
+            return go;
+        }
+        self.hold(cfg, now)
+    }
+
+    /// Decides for a connection that paces if everything written has been acknowledged.
+    #[inline]
+    pub(super) fn idle_gate(&mut self, now: Time) -> Go {
+        if self.receiver.ack_now {
+            self.note_pure_ack(now);
+        }
+        self.without_data()
+    }
+
+    /// Decides whether a full segment of new data goes while data is missing or a loss is repaired, with RACK.
+    #[inline(never)]
+    fn gate_in_disorder(&mut self, cfg: &TcpConfig) -> Option<Go> {
+        let s = &self.sender;
+        let next = s.snd.nxt + u64::from(s.snd.mss);
+        let is_new = s.snd.una < s.snd.max
+            && s.snd.nxt == s.snd.max
+            && next <= s.snd.end
+            && !s.snd.resend_first
+            && s.socket().is_none()
+            && self.state.may_send()
+            && !s.drains(cfg);
+        if !is_new {
+            return None;
+        }
+        let room = self.recovery.rack()?.room_for_new(&self.sender.read(cfg))?;
+        if room.in_flight + u64::from(self.sender.snd.mss) <= room.window {
+            return (next <= self.sender.snd.edge).then_some(Go::Full);
+        }
+        cfg.grow_only_if_cwnd_limited.then_some(Go::CwndFull)
+    }
+
+    /// Decides in any state in which no [`Control`] segment is to be sent. Returns the data that may go, or what goes
+    /// without any.
+    #[inline(never)]
+    pub(super) fn gate_any(&mut self, cfg: &TcpConfig, now: Time) -> Result<Piece, Go> {
+        if self.control == Control::AskPacer {
+            if self.is_idle() {
+                return Err(self.idle_gate(now));
+            }
+            if !self.ask_pacer(cfg, now) {
+                return Err(self.hold(cfg, now));
+            }
+        }
+        let s = &self.sender;
+        if self.state.may_send() && (s.snd.nxt < s.limit() || s.snd.una < s.snd.max) {
+            if self.receiver.ack_now && self.receiver.beyond.is_some() {
+                // RFC 5681, section 4.2: acknowledge out-of-order data at once. On a data segment the ACK would not
+                // count as a duplicate (section 2).
+                return Err(Go::Ack);
+            }
+            self.restart_after_idle(cfg, now);
+            if let Ok(piece) = self.sender.next_piece(cfg, &mut self.recovery) {
+                return Ok(piece);
+            }
+            if cfg.grow_only_if_cwnd_limited {
+                self.note_usage(cfg, now);
+            }
+            self.arm_persist(cfg, now);
+        }
+        Err(self.without_data())
+    }
+
+    /// What goes if no data does.
+    #[inline]
+    fn without_data(&self) -> Go {
+        if self.receiver.ack_now {
+            Go::Ack
+        } else {
+            Go::Nothing
+        }
+    }
+
+    /// Holds data back until the pacer or an ACK permits it: sets the timer of the pacer, unless an ACK is awaited
+    /// anyway, and records how much of cwnd is in use.
+    #[inline]
+    pub(super) fn hold(&mut self, cfg: &TcpConfig, now: Time) -> Go {
+        if let Some(at) = self.sender.pacer().filter(|_| !self.awaits_ack(cfg)).map(Pacer::next) {
+            self.timers.set(Timer::Pacer, at);
+        }
+        self.note_usage(cfg, now);
+        self.without_data()
+    }
+
+    /// Whether an ACK has to open cwnd before the pacer matters, so that the pacer needs no timer. Always false while data
+    /// is missing or a loss is repaired. Other laws than those that control their recovery note at each poll how long cwnd
+    /// has been full.
+    #[inline]
+    fn awaits_ack(&self, cfg: &TcpConfig) -> bool {
+        let s = &self.sender;
+        s.snd.flight() + u64::from(s.snd.mss) > s.cc.cwnd() && s.cc.owns_recovery() && self.gate(cfg) == Go::CwndFull
+    }
+}
