@@ -9,7 +9,6 @@
 //! A CBQ with a single bounded class is a third kind, [`BoundedClass`]: its results are those of the second family, at
 //! nearly the cost of the first.
 
-mod cbq;
 mod codel;
 mod config;
 mod drop_on_full;
@@ -18,23 +17,26 @@ mod dualpi2;
 mod error;
 mod fifo;
 mod fq_codel;
-mod linux_red;
+mod historical;
+mod kinds;
 mod pie;
 mod red;
 
-pub use cbq::{BoundedClass, Cbq, CbqClassConfig, CbqConfig, Sharing};
 pub use codel::{Codel, CodelConfig};
-pub use config::{QueueConfig, Unit};
+pub use config::Unit;
 pub use drop_on_full::{DropOnFull, DropOnFullConfig, Victim};
 pub use drop_tail::{DropTail, DropTailConfig};
 pub use dualpi2::{DualPi2, DualPi2Config, DualPi2Form};
 pub use error::{ClassError, QueueError};
 pub use fq_codel::{FqCodel, FqCodelConfig};
-pub use linux_red::{LinuxRed, LinuxRedConfig, LinuxRedVersion};
+pub use historical::{
+    BoundedClass, Cbq, CbqClassConfig, CbqConfig, LinuxRed, LinuxRedConfig, LinuxRedVersion, Sharing,
+};
 pub use pie::{DelayEstimate, Pie, PieConfig};
 pub use red::{weight_for_burst, Red, RedConfig, RedRules, Regions};
 
-use cwndlab_units::Time;
+use cwndlab_units::{Rate, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::{DropCause, Ecn, Packet, Rng};
 
@@ -90,37 +92,52 @@ pub enum Queue<P> {
     Departure(DepartureQueue<P>),
 }
 
-/// Queues that decide at arrival.
-#[derive(Clone, Debug)]
-pub enum ArrivalQueue {
-    /// Accepts every packet.
-    Infinite,
-    /// Drops an arriving packet that does not fit.
-    DropTail(DropTail),
-    /// Random early detection.
-    Red(Box<Red>),
-    /// RED of Linux 2.2 and 2.3.
-    LinuxRed(Box<LinuxRed>),
+kinds::queues! {
+    arrival(config, rate; queue, now, backlog, wire_bytes, ecn, rng) {
+        /// Drops an arriving packet that does not fit.
+        DropTail(DropTailConfig) as DropTail:
+            DropTail::new(config) => queue.on_arrival(backlog, wire_bytes);
+        /// Random early detection, Floyd and Jacobson 1993.
+        Red(RedConfig) as Box<Red>:
+            Box::new(Red::new(config.clone(), rate)) => queue.on_arrival(now, backlog, wire_bytes, ecn, rng);
+        /// RED of Linux 2.2 and 2.3.
+        LinuxRed(LinuxRedConfig) as Box<LinuxRed>:
+            Box::new(LinuxRed::new(config.clone())) => queue.on_arrival(now, backlog, ecn, rng);
+    }
+    departure(seed; packet, dropped, place) {
+        inlined {
+            /// Fair queueing with `CoDel` for each flow, RFC 8290.
+            FqCodel(FqCodelConfig): FqCodel::new(config.clone(), seed)
+                => queue.enqueue(now, packet, dropped) => queue.dequeue(now, dropped, place);
+        }
+        others {
+            /// Drops from the front or at random when it is full.
+            DropOnFull(DropOnFullConfig): DropOnFull::new(config.clone())
+                => queue.enqueue(now, packet, rng, dropped) => queue.dequeue();
+            /// Controlled delay, RFC 8289.
+            Codel(CodelConfig): Codel::new(config.clone())
+                => queue.enqueue(now, packet, dropped) => queue.dequeue(now, dropped);
+            /// Proportional integral controller enhanced, RFC 8033.
+            Pie(PieConfig): Pie::new(config.clone())
+                => queue.enqueue(now, packet, rng, dropped) => queue.dequeue(now);
+            /// Dual-queue coupled PI, RFC 9332.
+            #[serde(rename = "dualpi2")]
+            DualPi2(DualPi2Config): DualPi2::new(config.clone(), rate, seed)
+                => queue.enqueue(now, packet, dropped) => queue.dequeue(now, dropped);
+            /// Class-based queueing, Floyd and Jacobson 1995.
+            Cbq(CbqConfig): Cbq::new(config, rate)
+                => queue.enqueue(now, packet, rng, dropped) => queue.dequeue(now);
+        }
+    }
 }
 
 impl ArrivalQueue {
-    /// Decides on a packet of `wire_bytes` that arrives at `now` and finds `backlog`.
-    #[inline]
-    pub fn on_arrival(&mut self, now: Time, backlog: Backlog, wire_bytes: u32, ecn: Ecn, rng: &mut Rng) -> Admit {
-        match self {
-            ArrivalQueue::DropTail(queue) => queue.on_arrival(backlog, wire_bytes),
-            ArrivalQueue::Infinite => Admit::Enqueue,
-            ArrivalQueue::Red(queue) => queue.on_arrival(now, backlog, wire_bytes, ecn, rng),
-            ArrivalQueue::LinuxRed(queue) => queue.on_arrival(now, backlog, ecn, rng),
-        }
-    }
-
     /// With fewer packets than this in the link, [`ArrivalQueue::on_arrival`] always returns [`Admit::Enqueue`].
     pub fn takes_any_below(&self) -> u32 {
         match self {
             ArrivalQueue::Infinite => u32::MAX,
             ArrivalQueue::DropTail(queue) => queue.takes_any_below(),
-            ArrivalQueue::Red(_) | ArrivalQueue::LinuxRed(_) => 0,
+            _ => 0,
         }
     }
 
@@ -128,7 +145,7 @@ impl ArrivalQueue {
     pub fn takes_any_up_to_bytes(&self) -> u64 {
         match self {
             ArrivalQueue::DropTail(queue) => queue.takes_any_up_to_bytes(),
-            ArrivalQueue::Infinite | ArrivalQueue::Red(_) | ArrivalQueue::LinuxRed(_) => 0,
+            _ => 0,
         }
     }
 
@@ -137,7 +154,7 @@ impl ArrivalQueue {
         match self {
             ArrivalQueue::Red(queue) => Some(queue.average()),
             ArrivalQueue::LinuxRed(queue) => Some(queue.average()),
-            ArrivalQueue::Infinite | ArrivalQueue::DropTail(_) => None,
+            _ => None,
         }
     }
 
@@ -146,7 +163,7 @@ impl ArrivalQueue {
         match self {
             ArrivalQueue::Red(queue) => Some(queue.regions(now, idle_since)),
             ArrivalQueue::LinuxRed(queue) => Some(queue.regions(now)),
-            ArrivalQueue::Infinite | ArrivalQueue::DropTail(_) => None,
+            _ => None,
         }
     }
 }
@@ -163,74 +180,7 @@ pub struct Dequeued<P> {
 /// A packet that a queue dropped, with the cause.
 pub type Dropped<P> = (DropCause, P);
 
-/// Queues that decide at departure.
-#[derive(Clone, Debug)]
-pub enum DepartureQueue<P> {
-    /// Drops from the front or at random when it is full.
-    DropOnFull(Box<DropOnFull<P>>),
-    /// `CoDel`, RFC 8289.
-    Codel(Box<Codel<P>>),
-    /// PIE, RFC 8033.
-    Pie(Box<Pie<P>>),
-    /// FQ-CoDel, RFC 8290.
-    FqCodel(Box<FqCodel<P>>),
-    /// `DualPI2`, RFC 9332.
-    DualPi2(Box<DualPi2<P>>),
-    /// Class-based queueing.
-    Cbq(Box<Cbq<P>>),
-}
-
 impl<P: Packet> DepartureQueue<P> {
-    /// Offers a packet that arrives at `now`. Packets that the queue drops, this one or others, are appended to
-    /// `dropped`. Returns whether the packet was marked CE.
-    #[inline]
-    pub fn enqueue(&mut self, now: Time, packet: &P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
-        match self {
-            DepartureQueue::FqCodel(queue) => queue.enqueue(now, packet, dropped),
-            _ => self.enqueue_other(now, *packet, rng, dropped),
-        }
-    }
-
-    /// Adds a packet to a kind of queue that is less frequent. Inlined, these kinds would take registers.
-    #[inline(never)]
-    fn enqueue_other(&mut self, now: Time, packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
-        match self {
-            DepartureQueue::DropOnFull(queue) => queue.enqueue(now, packet, rng, dropped),
-            DepartureQueue::Codel(queue) => queue.enqueue(now, packet, dropped),
-            DepartureQueue::Pie(queue) => queue.enqueue(now, packet, rng, dropped),
-            DepartureQueue::FqCodel(_) => unreachable!("it is asked directly"),
-            DepartureQueue::DualPi2(queue) => queue.enqueue(now, packet, dropped),
-            DepartureQueue::Cbq(queue) => queue.enqueue(now, packet, rng, dropped),
-        }
-    }
-
-    /// Writes the packet to send at `now` on a free link to `place`. Returns whether the queue marked it. Packets dropped
-    /// before it are appended to `dropped`. `None` if the queue is empty, or if it may not send a packet yet: see
-    /// [`DepartureQueue::next_ready`].
-    #[inline]
-    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>, place: &mut P) -> Option<bool> {
-        match self {
-            DepartureQueue::FqCodel(queue) => queue.dequeue(now, dropped, place),
-            _ => self.dequeue_other(now, dropped, place),
-        }
-    }
-
-    /// Takes the next packet from a kind of queue that is less frequent. Inlined, these kinds would take registers.
-    #[inline(never)]
-    fn dequeue_other(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>, place: &mut P) -> Option<bool> {
-        let next = match self {
-            DepartureQueue::DropOnFull(queue) => queue.dequeue(),
-            DepartureQueue::Codel(queue) => queue.dequeue(now, dropped),
-            DepartureQueue::Pie(queue) => queue.dequeue(now),
-            DepartureQueue::FqCodel(_) => unreachable!("it is asked directly"),
-            DepartureQueue::DualPi2(queue) => queue.dequeue(now, dropped),
-            DepartureQueue::Cbq(queue) => queue.dequeue(now),
-        };
-        let Dequeued { packet, marked } = next?;
-        *place = packet;
-        Some(marked)
-    }
-
     /// The time at which to call [`DepartureQueue::dequeue`] again after it returned nothing; `None` if the queue is
     /// empty. The time is later than `now` only with CBQ, if no class with waiting packets may send at `now`.
     pub fn next_ready(&self, now: Time) -> Option<Time> {
@@ -259,18 +209,6 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// Packets waiting (the one in service has left the queue).
-    pub fn packets(&self) -> u32 {
-        match self {
-            DepartureQueue::DropOnFull(queue) => queue.packets(),
-            DepartureQueue::Codel(queue) => queue.packets(),
-            DepartureQueue::Pie(queue) => queue.packets(),
-            DepartureQueue::FqCodel(queue) => queue.packets(),
-            DepartureQueue::DualPi2(queue) => queue.packets(),
-            DepartureQueue::Cbq(queue) => queue.packets(),
-        }
-    }
-
     /// The average queue length of a CBQ's first RED leaf, in the unit of the leaf's limit; `None` for other queues.
     pub fn average(&self) -> Option<f64> {
         match self {
@@ -284,18 +222,6 @@ impl<P: Packet> DepartureQueue<P> {
         match self {
             DepartureQueue::Cbq(queue) => queue.regions(now),
             _ => None,
-        }
-    }
-
-    /// Bytes waiting.
-    pub fn bytes(&self) -> u64 {
-        match self {
-            DepartureQueue::DropOnFull(queue) => queue.bytes(),
-            DepartureQueue::Codel(queue) => queue.bytes(),
-            DepartureQueue::Pie(queue) => queue.bytes(),
-            DepartureQueue::FqCodel(queue) => queue.bytes(),
-            DepartureQueue::DualPi2(queue) => queue.bytes(),
-            DepartureQueue::Cbq(queue) => queue.bytes(),
         }
     }
 }

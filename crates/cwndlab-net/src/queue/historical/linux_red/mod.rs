@@ -10,8 +10,8 @@ pub use config::{LinuxRedConfig, LinuxRedVersion};
 use cwndlab_units::Time;
 use rand::Rng as _;
 
-use super::red::{signal, Regions};
-use super::{Admit, Backlog};
+use crate::queue::red::{signal, Regions};
+use crate::queue::{Admit, Backlog};
 use crate::{DropCause, Ecn, Rng};
 
 /// A jiffy on i386, the resolution of the scheduler's clock (`PSCHED_JIFFIES`, the default of 2.2.5's

@@ -11,8 +11,8 @@ pub use config::{CbqClassConfig, CbqConfig, Sharing};
 
 use cwndlab_units::{Rate, Time};
 
-use super::fifo::Fifo;
-use super::{Admit, ArrivalQueue, Backlog, Dequeued, Dropped, Queue, Regions};
+use crate::queue::fifo::Fifo;
+use crate::queue::{Admit, ArrivalQueue, Backlog, Dequeued, Dropped, Queue, Regions};
 use crate::{Packet, Rng};
 use estimator::Estimator;
 
