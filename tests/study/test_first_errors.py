@@ -29,7 +29,8 @@ def test_data_from_the_server_of_a_dumbbell_is_refused() -> None:
     for kind in ("bulk", "short-flows"):
         flows = f'flows = [{{ name = "up", cc = "cubic", app = {{ kind = "{kind}", from = "server" }} }}]'
         found = error_of(HEAD + RTT + flows)
-        assert "dumbbell.flows.up.app.from: here all flows send to the right" in found and "expand" in found
+        assert "dumbbell.flows.up.app.from: here it would only say who opens the connection" in found
+        assert 'write direction = "reverse"' in found
 
 
 @pytest.mark.parametrize(
@@ -51,8 +52,8 @@ def test_all_missing_keys_of_an_application_are_named_at_once(flow: str, expecte
 
 
 def test_all_missing_keys_of_a_queue_and_an_impairment_are_named_at_once() -> None:
-    assert "red needs `min_th` and `max_th`" in error_of(
-        f'{HEAD}{RTT}queue = "red"\nflows = [{{ cc = "cubic" }}]'
+    assert "linux-red needs `min_th`, `max_th`, `burst` and `mean_packet`" in error_of(
+        f'{HEAD}{RTT}queue = "linux-red"\nflows = [{{ cc = "cubic" }}]'
     )
     policer = {"topology.links.bottleneck.forward.impairments": [{"kind": "policer"}]}
     with pytest.raises(StudyError, match="policer needs `rate` and `burst`"):

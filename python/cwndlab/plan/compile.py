@@ -22,14 +22,13 @@ from cwndlab.study.base import Drawn
 from cwndlab.study.study_spec import Catalogue
 from cwndlab.study.windows import resolve_windows
 
+from . import red
 from .direction import direction
 from .distribution import distribution
 from .probes import switch_on
 from .scenario import Compiled, not_finite, origin
 
 #: RED's thresholds, in what its limit counts.
-RED_KINDS = ("red", "linux-red")
-RED_LEVELS = ("min_th", "max_th")
 #: The size of a packet by which a limit in bytes is divided where the queue counts packets.
 PACKET_BYTES = 1500
 #: The scenario's traffic entries of all instances may not be more than this.
@@ -116,6 +115,8 @@ class _Compiler:
         self.wrong.report()
         for index, multiple in self.limits:
             self._bdp(index, multiple, traffic)
+        for made in self.links:
+            red.complete(made["queue"])
         scenario: dict[str, Any] = {
             "duration_ns": self.model.run.duration,
             "windows": windows,
@@ -184,21 +185,11 @@ class _Compiler:
 
     def _queue(self, queue: schema.Queue, index: int, at: KeyPath) -> dict[str, Any]:
         given = dict(queue.knobs())
-        levels = {key: given.pop(key) for key in RED_LEVELS if queue.kind in RED_KINDS and key in given}
+        levels = {key: given.pop(key) for key in red.LEVELS if queue.kind in red.KINDS and key in given}
         made: dict[str, Any] = {"kind": queue.kind, **knobs.convert_to_base_units(given, at)}
         if queue.limit is not None:
             made |= self._room(queue.kind, queue.limit, index, (*at, "limit"))
-        in_bytes = queue.kind == "linux-red" or made.get("unit") == "bytes"
-        bare = "size" if queue.kind == "linux-red" or given.get("unit") == "bytes" else "packets"
-        for key, level in levels.items():
-            kind, value = (isinstance(level, str) and knobs.quantity(level, (*at, key))) or (bare, level)
-            if kind in ("size", "packets") and (kind == "size") != in_bytes:
-                right = 'write limit and thresholds in packets ("15pkt") or all of them in bytes ("22kB")'
-                counts = "bytes" if in_bytes else "packets"
-                wrong = f"the limit of this queue counts {counts}, {level!r} does not"
-                raise problem_at((*at, key), wrong, right)
-            made[key] = value
-        return made
+        return made | red.thresholds(made, levels, given.get("unit"), at)
 
     def _room(self, kind: str, limit: str, index: int, at: KeyPath) -> dict[str, Any]:
         """A queue's limit, and what it counts; a multiple of the BDP waits until the paths are known."""
@@ -236,7 +227,8 @@ class _Compiler:
             right = 'give [topology] rtt = "100ms" (say)'
             raise problem_at((*at, "limit"), "the bandwidth-delay product of this link is 0", right)
         queue = self.links[index]["queue"]
-        queue |= self._limit(queue["kind"], limit)
+        in_packets = queue.get("unit") == "packets"
+        queue |= {"limit": -(-limit // PACKET_BYTES)} if in_packets else self._limit(queue["kind"], limit)
 
     @staticmethod
     def _limit(kind: str, size: int) -> dict[str, Any]:

@@ -71,8 +71,14 @@ def limit_text(buffer: float | str) -> str:
     return buffer if isinstance(buffer, str) else f"{text(tidy(buffer))}BDP"
 
 
-def queue_table(queue: str | Mapping[str, Any], limit: str) -> Raw:
-    """The table of a queue that may be named by its kind alone."""
-    if isinstance(queue, str):
-        return {"kind": queue, "limit": limit}
+def queue_table(queue: str | Mapping[str, Any] | None, limit: str, mark_above: str | None = None) -> Raw:
+    """The table of a queue that may be named by its kind alone, or by the length from which it marks.
+
+    RED whose thresholds are one, on the queue as it is, is DCTCP's marking (RFC 8257, section 3.1).
+    """
+    if mark_above is not None:
+        step = {"min_th": mark_above, "max_th": mark_above, "w_q": 1.0, "ecn": True, "hard_drop": False}
+        return {"kind": "red", "limit": limit, **step}
+    if queue is None or isinstance(queue, str):
+        return {"kind": queue or "drop-tail", "limit": limit}
     return {"kind": "drop-tail", "limit": limit, **queue}

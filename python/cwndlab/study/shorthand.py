@@ -4,9 +4,9 @@ A list where one value would do is an axis: `buffer = [0.5, 1, 2]` runs the stud
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, StringConstraints, model_validator
 
 from cwndlab._core import CongestionControl
 from cwndlab.base.engine_kinds import is_unresponsive
@@ -28,6 +28,10 @@ Values = Annotated[list[T], Field(min_length=1)]
 QueueKind = str | dict[str, Any]
 #: Values that change at stated times, as a link has them.
 Change = Annotated[dict[str, Any], Field(examples=[{"at": {"0s": "100Mbps", "20s": "10Mbps"}}])]
+
+
+#: A parameter or an axis of the study in place of a value.
+Reference = Annotated[str, StringConstraints(pattern=r"^\$[A-Za-z_]\w*$")]
 
 
 Intervals = Values[Annotated[list[TimeNs], Field(min_length=2, max_length=2)]]
@@ -52,7 +56,8 @@ class Flow(Strict):
             rtt: str | int | Sequence[str | int] | None = None,
             start: str | int | Drawn | Mapping[str, object] = ...,
             down: Sequence[Sequence[str | int]] | None = None,
-            bytes: str | int | None = None,
+            bytes: str | int | Sequence[str | int] | None = None,
+            direction: Literal["forward", "reverse", "both"] = "forward",
             app: Mapping[str, object] | None = None,
             tcp: Mapping[str, object] = ...,
         ) -> None: ...
@@ -88,7 +93,12 @@ class Flow(Strict):
     down: Intervals | None = Field(
         None, description="intervals in which the link of its senders carries nothing, each way"
     )
-    bytes: SizeBytes | None = Field(None, description="size of the transfer; without it, it has no end")
+    bytes: SizeBytes | Reference | Values[SizeBytes] | None = Field(
+        None, description='size of the transfer, or "$NAME" of a parameter; without it, it has no end'
+    )
+    direction: Literal["forward", "reverse", "both"] = Field(
+        "forward", description="to which side they send; `both` is a group for each, NAME and NAME_reverse"
+    )
     app: dict[str, object] | None = Field(None, description="another application than a bulk transfer")
     tcp: dict[str, object] = Field({}, description="further knobs of its TCP, or options of its stack")
 
@@ -105,12 +115,58 @@ class Flow(Strict):
 
 
 def _complete(schema: dict[str, Any]) -> None:
-    """In the schema for editors, a preset takes the place of rate and round-trip time."""
+    """In the schema for editors, a preset replaces rate and round-trip time, and a trace the rate."""
     schema["required"] = [key for key in schema["required"] if key not in ("rate", "rtt")]
-    schema["anyOf"] = [{"required": ["preset"]}, {"required": ["rate", "rtt"]}]
+    complete = (["preset"], ["rate", "rtt"], ["trace", "rtt"])
+    schema["anyOf"] = [{"required": keys} for keys in complete]
 
 
-class Network(Strict):
+class Policer(Strict):
+    """A token bucket that drops packets for which it has too few tokens."""
+
+    rate: RateBps | Values[RateBps] = Field(description="of the tokens")
+    burst: SizeBytes | Values[SizeBytes] = Field(description="size of the bucket")
+
+
+class Way(Strict):
+    """What a bottleneck does to the packets of one direction."""
+
+    buffer: Buffer | Values[Buffer] | None = Field(
+        None, description='in multiples of the BDP, or "100pkt", "64KiB"; default: 1'
+    )
+    queue: QueueKind | Values[QueueKind] | None = Field(
+        None, description="a kind of queue, or its table; default: drop-tail"
+    )
+    mark_above: str | Values[str] | None = Field(
+        None,
+        description="packets that meet a queue of at least this are marked, or dropped without ECN: "
+        "what DCTCP asks of switches",
+        examples=["20pkt"],
+    )
+    loss: Share | Change | Values[Share | Change] | None = Field(
+        None, description="of packets at random, before the queue"
+    )
+    policer: Policer | None = Field(
+        None, description="in front of the queue", examples=[{"rate": "12Mbps", "burst": "90kB"}]
+    )
+    impairments: list[dict[str, Any]] | None = Field(
+        None, description="further losses, delays, reordering, …: `cwndlab impairments` lists them"
+    )
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether anything is said of its queue."""
+        return not (self.buffer is None and self.queue is None and self.mark_above is None)
+
+
+class Reverse(Way):
+    """The bottleneck in the other direction, where it differs. Without a queue, nothing is dropped there."""
+
+    rate: RateBps | Change | Values[RateBps] | None = Field(None, description="default: as forward")
+    delay: TimeNs | Change | None = Field(None, description="in addition to the round-trip time")
+
+
+class Network(Way):
     """What the shorthands have in common."""
 
     model_config = ConfigDict(json_schema_extra=_complete)
@@ -123,18 +179,27 @@ class Network(Strict):
     down: Intervals | None = Field(
         None, description="intervals in which the bottleneck sends nothing, each way"
     )
-    buffer: Buffer | Values[Buffer] = Field(1.0, description='in multiples of the BDP, or "100pkt", "64KiB"')
-    queue: QueueKind | Values[QueueKind] = Field("drop-tail", description="a kind of queue, or its table")
-    loss: Share | Change | Values[Share | Change] | None = Field(
-        None, description="of packets at random, at the bottleneck"
+    trace: str | None = Field(
+        None, description="a file of the times at which packets may leave, in place of `rate`"
     )
-    jitter: TimeNs = Field(100_000, description="largest random delay of a packet at its sending host")
+    reverse: Reverse | None = Field(
+        None, description="the other direction, where it differs", examples=[{"rate": "1Mbps"}]
+    )
+    jitter: TimeNs | Values[TimeNs] = Field(
+        100_000, description="largest random delay of a packet at its sending host"
+    )
     flows: Values[Flow] = Field(description="the groups of flows")
 
     @model_validator(mode="before")
     @classmethod
     def _with_preset(cls, keys: object) -> object:
-        if not isinstance(keys, dict) or keys.get("preset") is None:
+        if not isinstance(keys, dict):
+            return keys
+        if "trace" in keys and "rate" in keys:
+            raise ValueError("either `rate` or `trace`; leave out one of them")
+        if "trace" in keys:
+            keys = {**keys, "rate": {"trace": keys["trace"]}}
+        if keys.get("preset") is None:
             return keys
         if (name := keys["preset"]) not in PRESETS:
             raise ValueError(f"there is no preset {name!r}; {nearest(str(name), PRESETS)}")

@@ -1,0 +1,489 @@
+"""Writes `[dumbbell]` and `[parking_lot]` out in full: nodes, links, traffic, and the axes of lists."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar, cast
+
+from cwndlab.base import engine_kinds
+from cwndlab.base.errors import Findings, KeyPath, problem_at
+
+from .base import Drawn
+from .short_values import (
+    check_round_trip,
+    highest_rate,
+    interval_texts,
+    limit_text,
+    quantity_text,
+    queue_table,
+    tidy,
+    value_label,
+)
+from .shorthand import Flow, Network, ParkingLot, Reverse, Way
+from .units import parse_time, rate_text, share_text, size_text, time_text
+
+Raw = dict[str, Any]
+N = TypeVar("N", int, str)
+
+#: Hosts' links are this many times as fast as the bottleneck, at least `HOST_RATE` and at most `MAX_RATE`.
+FASTER = 10
+HOST_RATE = 1_000_000_000
+#: The fastest link that the engine takes.
+MAX_RATE = 400_000_000_000
+#: Between samples of the bottleneck's queue.
+QUEUE_INTERVAL = "10ms"
+
+
+@dataclass(eq=False, repr=False)
+class Expanded:
+    """A study in full, and where each part of it was written."""
+
+    raw: Raw
+    #: What does not fit in the short forms, and was left out.
+    wrong: Findings = field(default_factory=Findings)
+    origins: dict[KeyPath, KeyPath] = field(default_factory=dict)
+    #: Names of the flow groups, and which of them are transfers without end.
+    flows: dict[str, bool] = field(default_factory=dict)
+    #: Directions of the bottlenecks.
+    bottlenecks: list[str] = field(default_factory=list)
+
+
+class Side(NamedTuple):
+    """Which directions of the bottlenecks are written, and how their axes and keys are called."""
+
+    ways: tuple[str, ...] = ("forward",)
+    prefix: str = ""
+    at: KeyPath = ()
+
+    def title(self, text: str) -> str:
+        """The title of an axis."""
+        return f"{text}, reverse" if self.at[:1] == ("reverse",) else text
+
+    def with_key(self, key: str) -> Side:
+        """The same for the keys of a table."""
+        return Side(self.ways, f"{self.prefix}{key}_", (*self.at, key))
+
+
+class NetworkForm:
+    """Writes one network in full."""
+
+    def __init__(self, network: Network, section: str, made: Expanded) -> None:
+        self.network = network
+        self.section = section
+        self.made = made
+        self.raw = made.raw
+        self.nodes: list[str] = []
+        self.links: list[Raw] = []
+        self.traffic: list[Raw] = []
+        #: For each axis with round-trip times that change: what its values set.
+        self.changing: dict[str, list[Raw]] = {}
+        tcp = self.raw.setdefault("tcp", {})
+        if isinstance(tcp, dict):
+            tcp.setdefault("profile", "linux-6")
+            tcp.setdefault("groups", {})
+        self.groups: Raw = tcp["groups"]
+        self.hops = network.hops if isinstance(network, ParkingLot) else 1
+        self.two_way = any(flow.direction != "forward" for flow in self._all_flows())
+
+    def write(self) -> None:
+        """Everything of it."""
+        hops = self.hops
+        routers = ["left", "right"] if hops == 1 else [f"r{k}" for k in range(hops + 1)]
+        self.nodes += routers
+        pairs = list(itertools.pairwise(routers))
+        self.made.bottlenecks += [f"{a}>{b}" for a, b in pairs]
+        self.made.bottlenecks += [f"{b}>{a}" for a, b in pairs if self.two_way]
+        self._bottlenecks(routers)
+        for index, flow in enumerate(self.network.flows):
+            self._flow(flow, ("flows", index), self._name(flow), routers[0], routers[-1])
+        for index, flow in enumerate(self.network.cross if isinstance(self.network, ParkingLot) else []):
+            name = self._name(flow)
+            for hop in range(hops):
+                ends = (routers[hop], routers[hop + 1])
+                self._flow(flow, ("cross", index), f"{name}_{hop + 1}", *ends)
+        rtt = self._rtt()
+        base = {} if rtt is None else {"rtt": rtt}
+        self.raw["topology"] = {"nodes": self.nodes, **base, "links": self.links}
+        self.raw["traffic"] = self.traffic
+        self.origin(("topology",), ())
+        self.origin(("topology", "rtt"), ("rtt",))
+        if not self.raw.get("probes"):
+            self.raw["probes"] = {"queue_interval": QUEUE_INTERVAL}
+
+    def origin(self, path: KeyPath, written: KeyPath) -> None:
+        """Where a part of the full form is written."""
+        self.made.origins[path] = (self.section, *written)
+
+    def _axis(self, name: str, values: Sequence[Any], at: KeyPath, **more: Any) -> None:
+        axes = self.raw.setdefault("axes", {})
+        if name in axes:
+            right = f"leave out [axes.{name}], or write one value here"
+            raise problem_at((self.section, *at), f'an axis "{name}" is defined already', right)
+        axes[name] = {**more, "values": list(values)}
+        self.origin(("axes", name), at)
+
+    def _choices(self, name: str, labels: Sequence[str], at: KeyPath, title: str) -> list[Raw]:
+        """An axis of values with names; for each the table of keys that it sets."""
+        names = [label if labels.count(label) == 1 else f"{label} {k + 1}" for k, label in enumerate(labels)]
+        chosen: list[Raw] = [{"name": label, "set": {}} for label in names]
+        self._axis(name, chosen, at, title=title)
+        return [value["set"] for value in chosen]
+
+    def _name(self, flow: Flow) -> str:
+        """The name of a group of flows: its own, or that of its congestion control."""
+        named = engine_kinds.is_unresponsive(flow.app) or engine_kinds.is_program(flow.app)
+        kind = str(flow.app["kind"]) if flow.app is not None and named else "flow"
+        law = flow.cc if isinstance(flow.cc, str) and flow.cc.isidentifier() else None
+        wanted = flow.name or "_".join(part for part in (flow.stack, law) if part) or kind
+        taken = {*self.made.flows, *(name.rsplit("_", 1)[0] for name in self.made.flows)}
+        if wanted not in taken:
+            return wanted
+        return next(name for k in range(2, 10_000) if (name := f"{wanted}{k}") not in taken)
+
+    # ── fields that may be axes ───────────────────────────────────────────────────────────────────────────
+
+    def _numbers(self, name: str, values: Sequence[Any], at: KeyPath, title: str, unit: str) -> None:
+        """An axis of plain numbers in this unit."""
+        self._axis(name, [tidy(value) for value in values], at, title=title, unit=unit)
+
+    def _choose(
+        self, name: str, values: Sequence[Any], title: str, key: str, side: Side | None = None
+    ) -> Any:
+        """An axis whose values set a key of the bottlenecks' links, or of directions; its first value."""
+        labels = [value_label(value) for value in values]
+        prefix, at = (side.prefix, (*side.at, name)) if side is not None else ("", (name,))
+        chosen = self._choices(prefix + name, labels, at, title if side is None else side.title(title))
+        keys = [key] if side is None else [f"{way}.{key}" for way in side.ways]
+        for table, value in zip(chosen, values, strict=True):
+            for link in self._bottleneck_names():
+                table |= {f"topology.links.{link}.{one}": value for one in keys}
+        return values[0]
+
+    def _rate(self) -> str | Raw:
+        rate = self.network.rate
+        if not isinstance(rate, list):
+            return quantity_text(rate, rate_text)
+        plain = [value for value in rate if isinstance(value, int)]
+        if len(plain) < len(rate):
+            written = [quantity_text(value, rate_text) for value in rate]
+            chosen: str | Raw = self._choose("rate", written, "bottleneck", "rate")
+            return chosen
+        self._numbers("rate", [value / 1e6 for value in plain], ("rate",), "bottleneck", "Mbit/s")
+        return "{rate}Mbps"
+
+    def _rtt(self) -> str | None:
+        """The round-trip time that makes a BDP; None if a value is read from a file, which the plan does."""
+        rtt = self.network.rtt
+        if isinstance(rtt, list) and all(isinstance(value, int) for value in rtt):
+            return "{rtt}ms"
+        starts = [self._base(value) for value in (rtt if isinstance(rtt, list) else [rtt])]
+        return None if None in starts else starts[0]
+
+    def _base(self, rtt: int | Raw) -> str | None:
+        """The round-trip time at the start of the run; None of a file."""
+        if isinstance(rtt, int):
+            return time_text(rtt)
+        return None if "trace" in rtt else str(self._round_trips(rtt)["0s"])
+
+    def _round_trips(self, rtt: Raw) -> Mapping[str, str]:
+        """The round-trip times of a change; StudyError if it has none."""
+        steps = rtt.get("at")
+        if not isinstance(steps, dict) or "0s" not in steps:
+            right = 'write rtt = { at = { "0s" = "40ms", "20s" = "80ms" } }'
+            raise problem_at(
+                (self.section, "rtt"), "the times from which each value holds are missing", right
+            )
+        for time, value in steps.items():
+            try:
+                parse_time(value)
+            except ValueError as error:
+                raise problem_at((self.section, "rtt", "at", time), str(error)) from None
+        return steps
+
+    def _halve(self, rtt: int | Raw) -> str | Raw:
+        if isinstance(rtt, int):
+            return time_text(rtt // 2)
+        if "trace" in rtt:
+            factor = rtt.get("factor", 1)
+            number = isinstance(factor, int | float) and not isinstance(factor, bool)
+            return {**rtt, "factor": factor / 2 if number else factor}
+        steps = self._round_trips(rtt).items()
+        return {**rtt, "at": {time: time_text(parse_time(value) // 2) for time, value in steps}}
+
+    def _host_delay(
+        self, rtt: int | Raw | Sequence[int | Raw], name: str, at: KeyPath, link: str | None = None
+    ) -> str | Raw:
+        """Half of a round-trip time: what the link of a sender delays, each way."""
+        if isinstance(rtt, int | dict):
+            return self._halve(rtt)
+        plain = [value for value in rtt if isinstance(value, int)]
+        if len(plain) < len(rtt):
+            if name not in self.changing:
+                labels = [value_label(quantity_text(value, time_text)) for value in rtt]
+                self.changing[name] = self._choices(name, labels, at, "base round-trip time")
+            for table, value in zip(self.changing[name], rtt, strict=True):
+                if (base := self._base(value)) is not None:
+                    table["topology.rtt"] = base
+                if link is not None:
+                    table[f"topology.links.{link}.delay"] = self._halve(value)
+            return self._halve(rtt[0])
+        parameters = self.raw.setdefault("parameters", {})
+        if f"half_{name}" not in parameters:
+            title = f"base round-trip time{_owner_text(name, '_rtt')}"
+            self._numbers(name, [value / 1e6 for value in plain], at, title, "ms")
+            parameters[f"half_{name}"] = f"= {name} / 2"
+        return f"{{half_{name}}}ms"
+
+    def _queue(self, way: Way, side: Side) -> Raw:
+        """The table of a direction's queue."""
+        limit, queue = self._buffer(way, side), way.queue
+        if way.mark_above is not None:
+            if queue not in (None, "drop-tail"):
+                at = (self.section, *side.at, "mark_above")
+                raise problem_at(at, "a queue that marks so is none of another kind", "leave out `queue`")
+            mark = self._text("mark_above", way.mark_above, str, side, "marks above")
+            return queue_table(None, limit, mark)
+        if not isinstance(queue, list):
+            return queue_table(queue, limit)
+        tables = [queue_table(kind, limit) for kind in queue]
+        first: Raw = self._choose("queue", tables, "queue", "queue", side)
+        return first
+
+    def _text(
+        self, name: str, value: N | str | Sequence[N], write: Callable[[N], str], side: Side, title: str
+    ) -> str:
+        """A value as the full form has it, or the name of the axis that a list makes."""
+        if isinstance(value, list):
+            self._axis(side.prefix + name, list(map(write, value)), (*side.at, name), title=side.title(title))
+            return f"${side.prefix}{name}"
+        return value if isinstance(value, str) else write(cast(N, value))
+
+    def _buffer(self, way: Way, side: Side) -> str:
+        """The limit of a direction's queue."""
+        buffer = 1.0 if way.buffer is None else way.buffer
+        if not isinstance(buffer, list):
+            return limit_text(buffer)
+        name, at = f"{side.prefix}buffer", (*side.at, "buffer")
+        if not any(isinstance(value, str) for value in buffer):
+            self._numbers(name, buffer, at, side.title("buffer"), "BDP")
+            return f"{{{name}}}BDP"
+        self._axis(name, [limit_text(value) for value in buffer], at, title=side.title("buffer"))
+        return f"${name}"
+
+    def _impairments(self, way: Way, side: Side) -> Raw:
+        """A direction's keys for what it does to packets outside of its queue."""
+        made: Raw = {}
+        found: list[Raw] = []
+        if (policer := way.policer) is not None:
+            inside = side.with_key("policer")
+            rate = self._text("rate", policer.rate, rate_text, inside, "policer's rate")
+            burst = self._text("burst", policer.burst, size_text, inside, "policer's burst")
+            found.append({"kind": "policer", "rate": rate, "burst": burst})
+        loss = way.loss
+        if isinstance(loss, float):
+            found.append({"kind": "bernoulli", "p": loss})
+        elif isinstance(loss, list) and all(isinstance(value, float) for value in loss):
+            name, plain = f"{side.prefix}loss", [value for value in loss if isinstance(value, float)]
+            self._numbers(
+                name, [100 * value for value in plain], (*side.at, "loss"), side.title("random loss"), "%"
+            )
+            found.append({"kind": "bernoulli", "p": f"= {name} / 100"})
+        elif isinstance(loss, list):
+            written = [quantity_text(value, share_text) for value in loss]
+            made["loss"] = self._choose("loss", written, "random loss", "loss", side)
+        elif loss is not None:
+            made["loss"] = loss
+        found += way.impairments or []
+        return made | ({"impairments": found} if found else {})
+
+    def _fastest(self) -> int:
+        """The highest rate of the bottleneck; 0 of a trace."""
+        reverse = self.network.reverse
+        rates = [
+            self.network.rate,
+            *([reverse.rate] if reverse is not None and reverse.rate is not None else []),
+        ]
+        return max(
+            highest_rate(one) for rate in rates for one in (rate if isinstance(rate, list) else [rate])
+        )
+
+    # ── the parts ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _bottleneck_names(self) -> list[str]:
+        return ["bottleneck"] if self.hops == 1 else [f"bottleneck{k + 1}" for k in range(self.hops)]
+
+    def _bottlenecks(self, routers: Sequence[str]) -> None:
+        network, reverse = self.network, self.network.reverse
+        alike = self.two_way and not (reverse is not None and reverse.has_queue)
+        side = Side(("forward", "reverse") if alike else ("forward",))
+        rate, queue, lost = self._rate(), self._queue(network, side), self._impairments(network, side)
+        back = self._reverse(reverse) if reverse is not None else {}
+        if alike:
+            back["queue"] = queue
+        self._host_delay(network.rtt, "rtt", ("rtt",))
+        for k, name in enumerate(self._bottleneck_names()):
+            made: Raw = {"name": name, "between": [routers[k], routers[k + 1]], "rate": rate}
+            at: KeyPath = ("topology", "links", len(self.links))
+            self.origin((*at, "rate"), ("rate",))
+            self.origin((*at, "down"), ("down",))
+            for way, part, written in (("forward", network, ()), ("reverse", reverse, ("reverse",))):
+                for key in ("rate", "delay", "queue", "impairments", "loss"):
+                    self.origin((*at, way, key), (*written, key))
+                self.origin((*at, way, "queue", "limit"), (*written, "buffer"))
+                for level in ("min_th", "max_th") if part is not None and part.mark_above is not None else ():
+                    self.origin((*at, way, "queue", level), (*written, "mark_above"))
+            if alike:
+                self.origin((*at, "reverse", "queue"), ("queue",))
+                self.origin((*at, "reverse", "queue", "limit"), ("buffer",))
+            if network.down is not None:
+                made["down"] = interval_texts(network.down)
+            made["forward"] = copy.deepcopy({"queue": queue, **lost})
+            self.links.append(made | ({"reverse": copy.deepcopy(back)} if back else {}))
+
+    def _reverse(self, reverse: Reverse) -> Raw:
+        """The keys of the other direction, where it differs."""
+        side = Side(("reverse",), "reverse_", ("reverse",))
+        made: Raw = {}
+        if isinstance(reverse.rate, list):
+            self._numbers(
+                "reverse_rate",
+                [value / 1e6 for value in reverse.rate],
+                ("reverse", "rate"),
+                "reverse",
+                "Mbit/s",
+            )
+            made["rate"] = "{reverse_rate}Mbps"
+        elif reverse.rate is not None:
+            made["rate"] = quantity_text(reverse.rate, rate_text)
+        if reverse.delay is not None:
+            made["delay"] = quantity_text(reverse.delay, time_text)
+        if reverse.has_queue:
+            made["queue"] = self._queue(reverse, side)
+        return made | self._impairments(reverse, side)
+
+    def _flow(self, flow: Flow, at: KeyPath, name: str, first: str, last: str) -> None:
+        own = name.replace("-", "_").replace("+", "_")
+        self._tcp(flow, at, name, own)
+        count = self._count(flow, at, name, own)
+        app = self._application(flow, at, own)
+        if flow.direction != "reverse":
+            self._ends(flow, at, name, own, first, last)
+            self._entry(flow, at, name, name, count, app)
+        if flow.direction != "forward":
+            mine = name if flow.direction == "reverse" else f"{name}_reverse"
+            self._ends(flow, at, mine, own, last, first)
+            self._entry(flow, at, mine, name, count, app)
+
+    def _ends(self, flow: Flow, at: KeyPath, name: str, own: str, first: str, last: str) -> None:
+        """The hosts of a group of flows, and their links to the network."""
+        sender, receiver = f"{name}_sender", f"{name}_receiver"
+        self.nodes += [sender, receiver]
+        if not engine_kinds.is_unresponsive(flow.app):
+            rtt, key = (self.network.rtt, ("rtt",)) if flow.rtt is None else (flow.rtt, (*at, "rtt"))
+            check_round_trip(rtt, (self.section, *key))
+        if flow.rtt is None:
+            delay = self._host_delay(self.network.rtt, "rtt", ("rtt",), f"{name}_access")
+        else:
+            delay = self._host_delay(flow.rtt, f"{own}_rtt", (*at, "rtt"))
+        rate = f"{min(max(HOST_RATE, FASTER * self._fastest()), MAX_RATE) // 1_000_000}Mbps"
+        host: Raw = {"name": f"{name}_access", "between": [sender, first], "rate": rate, "delay": delay}
+        if flow.down is not None:
+            host["down"] = interval_texts(flow.down)
+        if self.jitter is not None:
+            jitter = {"kind": "jitter", "max": self.jitter, "keep_order": True}
+            host["forward"] = {"impairments": [jitter]}
+        for link in (host, {"name": f"{name}_exit", "between": [last, receiver], "rate": rate}):
+            where: KeyPath = ("topology", "links", len(self.links))
+            self.origin(where, at)
+            self.origin((*where, "down"), (*at, "down"))
+            if flow.rtt is None and link is host:
+                self.origin((*where, "delay"), ("rtt",))
+            self.links.append(link)
+
+    @cached_property
+    def jitter(self) -> str | None:
+        """The largest random delay at a sending host."""
+        jitter = self.network.jitter
+        return None if jitter == 0 else self._text("jitter", jitter, time_text, Side(), "jitter")
+
+    def _tcp(self, flow: Flow, at: KeyPath, name: str, own: str) -> None:
+        if engine_kinds.is_unresponsive(flow.app) and flow.stack is None:
+            return
+        group: Raw = {**({} if flow.stack is None else {"profile": flow.stack}), **flow.tcp}
+        if isinstance(flow.cc, str):
+            group = {"cc": flow.cc, **group}
+        elif flow.cc is not None:
+            axis = self._own_axis("cc", at, own)
+            title = "congestion control" + (f" of {name}" if len(self._all_flows()) > 1 else "")
+            self._axis(axis, flow.cc, (*at, "cc"), title=title)
+            group = {"cc": f"${axis}", **group}
+        if name in self.groups:
+            raise problem_at((self.section, *at), f'there is a TCP group "{name}" already', "name the flows")
+        self.groups[name] = group
+        self.origin(("tcp", "groups", name), (*at, "tcp"))
+        self.origin(("tcp", "groups", name, "cc"), (*at, "cc"))
+        self.origin(("tcp", "groups", name, "profile"), (*at, "stack" if flow.stack is not None else "tcp"))
+
+    def _own_axis(self, key: str, at: KeyPath, own: str) -> str:
+        """The name of the axis that a group of flows makes of several values."""
+        return key if at[0] == "flows" and self._varies_alone(key) else f"{own}_{key}"
+
+    def _count(self, flow: Flow, at: KeyPath, name: str, own: str) -> int | str:
+        if isinstance(flow.count, int):
+            return flow.count
+        axis = self._own_axis("count", at, own)
+        title = "flows" if axis == "count" else f"flows of {name}"
+        self._axis(axis, flow.count, (*at, "count"), title=title)
+        return f"${axis}"
+
+    def _application(self, flow: Flow, at: KeyPath, own: str) -> Raw:
+        app: Raw = {"kind": "bulk"} if flow.app is None else copy.deepcopy(flow.app)
+        if isinstance(flow.bytes, list):
+            axis = self._own_axis("bytes", at, own)
+            title = "transfer" if axis == "bytes" else f"transfer of {own}"
+            self._axis(axis, list(map(size_text, flow.bytes)), (*at, "bytes"), title=title)
+            app["bytes"] = f"${axis}"
+        elif flow.bytes is not None:
+            app["bytes"] = flow.bytes if isinstance(flow.bytes, str) else size_text(flow.bytes)
+        if app.get("kind") in ("bulk", "short-flows") and "from" in app:
+            raise problem_at(
+                (self.section, *at, "app", "from"),
+                "here it would only say who opens the connection",
+                'write direction = "reverse" (or "both") next to `app`',
+            )
+        return app
+
+    def _entry(self, flow: Flow, at: KeyPath, name: str, group: str, count: int | str, app: Raw) -> None:
+        """A group of flows as traffic."""
+        ends = (f"{name}_sender", f"{name}_receiver")
+        client, server = ends if engine_kinds.sends_from_client(app) else ends[::-1]
+        entry: Raw = {"name": name, "client": client, "server": server, "count": count}
+        if not engine_kinds.is_unresponsive(app) or flow.stack is not None:
+            entry["tcp"] = group
+        if engine_kinds.is_program(app) and "start" not in flow.model_fields_set:
+            entry["start"] = "0s"
+        elif "start" in flow.model_fields_set or not {"first", "first_s"} & app.keys():
+            start = flow.start
+            entry["start"] = (
+                {"uniform": list(start.uniform)} if isinstance(start, Drawn) else time_text(start)
+            )
+        where: KeyPath = ("traffic", len(self.traffic))
+        self.origin(where, at)
+        self.traffic.append({**entry, "app": copy.deepcopy(app)})
+        self.made.flows[name] = engine_kinds.is_endless(app)
+
+    def _varies_alone(self, key: str) -> bool:
+        """Whether only one group of flows has several values for this key."""
+        return sum(isinstance(getattr(flow, key), list) for flow in self._all_flows()) == 1
+
+    def _all_flows(self) -> list[Flow]:
+        """The groups of flows, and those of cross traffic."""
+        return [*self.network.flows, *(getattr(self.network, "cross", []))]
+
+
+def _owner_text(name: str, suffix: str) -> str:
+    return f" of {name.removesuffix(suffix)}" if name.endswith(suffix) else ""
