@@ -16,6 +16,17 @@
 //! - [`devices`]: the router in a process of its own; [`inside`]: the router inside a kernel's address space.
 //!
 //! - [`sys`]: system calls. Only this module and [`inside`] have `unsafe`.
+//!
+//! ```
+//! use cwndlab_live::header::{set_ecn, Header};
+//! use cwndlab_net::Ecn;
+//!
+//! let mut packet = [0_u8; 20];
+//! (packet[0], packet[3]) = (0x45, 20);
+//! set_ecn(&mut packet, Ecn::Ce);
+//! assert_eq!(Header::parse(&packet).map(|header| header.ecn), Some(Ecn::Ce));
+//! assert_eq!(Header::parse(&packet[..19]), None);
+//! ```
 #![cfg(target_os = "linux")]
 
 mod buffers;

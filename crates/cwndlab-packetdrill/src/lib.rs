@@ -12,6 +12,21 @@
 //! - Commands are not run. A setting (`sysctl`) for which the endpoint has a knob sets this knob ([`settings`]), and a
 //!   setting without effect on what is sent is ignored. Other settings and commands are rejected as not supported,
 //!   except for a few that rarely matter, which the message of a later failure mentions.
+//!
+//! ```
+//! let script = "
+//!     0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+//!     +0 bind(3, ..., ...) = 0
+//!     +0 listen(3, 1) = 0
+//!     +0 < S 0:0(0) win 65535 <mss 1000,sackOK>
+//!     +0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK>
+//!     +.1 < . 1:1(0) ack 2 win 65535
+//!     +0 accept(3, ..., ...) = 4
+//! ";
+//! let config = cwndlab_packetdrill::config(cwndlab_tcp::Profile::Linux6, None);
+//! let error = cwndlab_packetdrill::run(script, &config).unwrap_err();
+//! assert!(error.to_string().contains("accept"), "{error}");
+//! ```
 #![forbid(unsafe_code)]
 
 mod arguments;

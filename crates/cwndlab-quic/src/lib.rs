@@ -2,6 +2,11 @@
 //!
 //! Their crates do no input or output: time and datagrams are arguments. This crate adds a clock, seeds, a handshake and
 //! keys that protect nothing but take as many bytes as real ones, and an application that writes and reads streams.
+//!
+//! ```
+//! let error = cwndlab_quic::check(&serde_json::json!({ "stack": "quinn", "mtu_bytes": 1000 })).unwrap_err();
+//! assert_eq!(error.to_string(), "mtu is 1000; it must be 1228 to 9000");
+//! ```
 #![forbid(unsafe_code)]
 
 mod adapter;

@@ -1,4 +1,30 @@
 //! A sans-IO TCP endpoint, independent of simulator, links, clock and sockets.
+//!
+//! The caller carries segments from one end to the other, calls each at its next timeout, and passes the time to every call
+//! ([`Connection`] states the order). A [`Profile`] has the values of all knobs of an era.
+//!
+//! ```
+//! use cwndlab_tcp::{Connection, Profile, State};
+//! use cwndlab_units::Time;
+//!
+//! let (cfg, now) = (Profile::Linux6.config(), Time::ZERO);
+//! let mut client = Connection::client(&cfg, 1000, now);
+//! let mut server = Connection::server(&cfg, 2000, now);
+//! client.write(100);
+//! for _ in 0..3 {
+//!     while let Some(segment) = client.poll_transmit(&cfg, now) {
+//!         server.handle_segment(&cfg, now, &segment);
+//!     }
+//!     while let Some(segment) = server.poll_transmit(&cfg, now) {
+//!         client.handle_segment(&cfg, now, &segment);
+//!     }
+//! }
+//! assert_eq!((client.state(), server.received()), (State::Established, 100));
+//! ```
+//!
+//! Where to look: `connection` has the calls, segments in and out, and the gate that lets segments go; `recovery` finds and repairs
+//! losses; `congestion` has the window and its laws; `flight` is the account of what is outstanding; `receiver`, `reassembly` and
+//! `ack_policy` are the receiving half; `timers` has the timers, `config` the knobs.
 #![forbid(unsafe_code)]
 // Functions marked `inline(always)` are called once per packet; without the attribute, the benchmark is slower.
 #![allow(clippy::inline_always)]

@@ -4,6 +4,23 @@
 //! the protocol. An application depends on neither the simulator nor TCP, and time is an argument. Random numbers come
 //! from named streams and are drawn in the order of pages or transactions, so that a replicate has the same sizes and
 //! think times in every cell of a study, whatever the network does.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//!
+//! use cwndlab_traffic::{App, AppSpec, Command, Event, Rng, Setup};
+//! use cwndlab_units::Time;
+//!
+//! let spec: AppSpec = serde_json::from_str(r#"{"kind": "bulk", "bytes": 100000}"#).unwrap();
+//! let mut stream = |_: &str| Rng::new(1);
+//! let shared = BTreeMap::new();
+//! let mut setup =
+//!     Setup { tcp_client: 0, tcp_server: 0, mss: 1448, over_quic: false, shared: &shared, stream: &mut stream };
+//! let mut app = App::new(&spec, &mut setup).unwrap();
+//! let mut commands = Vec::new();
+//! app.handle(Time::ZERO, Event::Start, &mut commands);
+//! assert!(matches!(commands[..], [Command::Connect { .. }]));
+//! ```
 #![forbid(unsafe_code)]
 
 mod app;

@@ -1,6 +1,14 @@
 //! Units: [`Time`] (integer nanoseconds), [`Bytes`] and [`Rate`] (bit/s), with strict parsing of values with units
 //! ("50ms", "64KiB", "1.5Mbps"), conversion between units and exact serialization times. Also [`Ring`], which
 //! links and connections share.
+//!
+//! ```
+//! use cwndlab_units::{Rate, Time};
+//!
+//! let rate: Rate = "1.5Mbps".parse().unwrap();
+//! assert_eq!(rate.serialization_time(1500), Time::from_millis(8));
+//! assert!("50 parsecs".parse::<Time>().is_err());
+//! ```
 #![forbid(unsafe_code)]
 
 mod parse;
