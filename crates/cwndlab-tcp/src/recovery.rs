@@ -16,12 +16,11 @@
 //! - `next` returns the next [`Piece`] (a range of data) to send, or why there is none. `on_sent` is called for each piece
 //!   sent.
 
-mod fack_1998;
+mod historical;
 mod new_reno;
 mod outcome;
 pub(crate) mod rack;
 mod reno;
-mod sack_1998;
 mod selective;
 mod tahoe;
 
@@ -32,12 +31,11 @@ use crate::congestion::{AckKind, AckReport, Changes, CongestionEvent, Controller
 use crate::flight::Flight;
 use crate::in_order::{InOrder, Wait};
 use crate::send_state::{Piece, Room, SendState};
-use fack_1998::Fack1998;
+use historical::{Fack1998, Sack1998};
 use new_reno::NewReno;
 pub(crate) use outcome::{Growth, Outcome};
 use rack::Rack;
 use reno::Reno;
-use sack_1998::Sack1998;
 use selective::{LossRule, Selective};
 use tahoe::Tahoe;
 

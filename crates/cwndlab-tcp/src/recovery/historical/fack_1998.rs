@@ -4,11 +4,11 @@
 //! duplicate ACK, and every ACK with SACK blocks restarts the timer and gives an RTT sample from the timestamp that it
 //! echoes.
 
-use super::{cumulative_room, next_cumulative, Algorithm, Growth, Outcome, Transmission, View, ViewRef};
 use crate::config::RecoveryRules::Ns2_1998;
 use crate::congestion::{AckKind, AckReport, Changes, WindowChange};
 use crate::flight::Flight;
 use crate::in_order::{InOrder, Wait};
+use crate::recovery::{cumulative_room, next_cumulative, Algorithm, Growth, Outcome, Transmission, View, ViewRef};
 use crate::send_state::{Piece, Room, SendState};
 
 /// A retransmission that is not known to have arrived.

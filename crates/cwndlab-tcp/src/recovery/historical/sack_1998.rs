@@ -2,10 +2,10 @@
 //! pipe instead of RFC 6675's `SetPipe`. In an episode, each duplicate ACK decreases the counter by one, each partial
 //! ACK by two, and each segment sent increases it by one.
 
-use super::{begins, cumulative_room, cut, next_cumulative, Algorithm, Outcome, Transmission, View, ViewRef};
 use crate::config::RecoveryRules::Ns2_1998;
 use crate::congestion::AckReport;
 use crate::in_order::{InOrder, Wait};
+use crate::recovery::{begins, cumulative_room, cut, next_cumulative, Algorithm, Outcome, Transmission, View, ViewRef};
 use crate::send_state::{Piece, Room};
 
 #[derive(Clone, Debug, Default)]
