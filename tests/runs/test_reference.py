@@ -77,7 +77,7 @@ def test_lists_name_everything_and_details_say_what_it_is(capsys: pytest.Capture
     assert '(default "200B")' in output(capsys, "apps", "voip")
     assert "burst  Size of the bucket" in output(capsys, "impairments", "policer")
     assert json.loads(output(capsys, "metrics", "goodput", "--json"))["unit"] == "bit/s"
-    assert json.loads(output(capsys, "queues", "--json"))[2]["kind"] == "drop-on-full"
+    assert json.loads(output(capsys, "queues", "--json"))[1]["kind"] == "drop-tail"
     assert {knob["name"] for knob in json.loads(output(capsys, "knobs", "--json"))} >= {"mss", "window_law"}
 
 

@@ -32,8 +32,8 @@ macro_rules! queues {
             /// Never drops.
             Infinite {},
             $($(#[doc = $arrival_doc])+ $arrival($arrival_config),)*
-            $($(#[doc = $frequent_doc])+ $(#[serde($frequent_name)])? $frequent($frequent_config),)*
             $($(#[doc = $other_doc])+ $(#[serde($other_name)])? $other($other_config),)*
+            $($(#[doc = $frequent_doc])+ $(#[serde($frequent_name)])? $frequent($frequent_config),)*
         }
 
         /// Queues that decide at arrival.
