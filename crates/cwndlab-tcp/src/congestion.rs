@@ -24,6 +24,7 @@ mod cubic_linux;
 mod dctcp;
 mod delays;
 mod external;
+mod historical;
 mod hystart;
 mod hystart_linux;
 pub(crate) mod law;

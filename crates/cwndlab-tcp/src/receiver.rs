@@ -89,12 +89,12 @@ impl Receiver {
         if self.is_linux() {
             return self.take_linux(cfg, now, sender, &new);
         }
-        self.take_plainly(cfg, now, sender, &new)
+        self.take_counted(cfg, now, sender, &new)
     }
 
     /// Accepts payload if the acknowledgment policy does not depend on the window.
     #[inline(never)]
-    fn take_plainly(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
+    fn take_counted(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         let arrival = self.arrival(new.start, new.end);
         self.store(cfg, arrival, new.start, new.end);
         self.note_data(cfg, now, sender, new, arrival, Effect::default())

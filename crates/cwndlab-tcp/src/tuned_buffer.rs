@@ -218,13 +218,13 @@ impl TunedBuffer {
     /// Returns the window to advertise while an otherwise empty buffer holds this segment, if [`Self::on_in_order`]
     /// would change neither the buffer nor the threshold. Otherwise returns `None`.
     #[inline]
-    pub fn calm_window(&self, seg: &Header, shift: u8) -> Option<Window> {
+    pub fn window_after(&self, seg: &Header, shift: u8) -> Option<Window> {
         let known = self.known.as_ref()?;
         let full = seg.len == self.size.full() && seg.wire_bytes == self.full_bytes;
         (full && known.calm && known.shift == shift).then_some(known.one_segment)
     }
 
-    /// Does what [`Self::on_in_order`] does if [`Self::calm_window`] returns a window.
+    /// Does what [`Self::on_in_order`] does if [`Self::window_after`] returns a window.
     #[inline]
     pub fn on_next(&mut self, next: &NextSegment<'_>, timestamps: bool) {
         if timestamps {

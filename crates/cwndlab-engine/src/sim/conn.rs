@@ -18,7 +18,7 @@ pub(super) struct Conn {
     /// Number of in-order bytes at each end at which the application is to be notified.
     pub(super) notify_at: [u64; 2],
     /// Events of each end that have been reported to the application.
-    pub(super) told: [Told; 2],
+    pub(super) notified: [Notified; 2],
     /// Packets inside links, both directions. The slot is not reused before they are gone.
     pub(super) in_network: u32,
     pub(super) live: bool,
@@ -41,7 +41,7 @@ pub(super) const STACK: u32 = u32::MAX - 1;
 const _: () = assert!(size_of::<Conn>() <= 920);
 
 #[derive(Clone, Copy, Default)]
-pub(super) struct Told {
+pub(super) struct Notified {
     pub(super) state: Option<State>,
     pub(super) established: bool,
     pub(super) peer_closed: bool,
@@ -73,22 +73,22 @@ impl Conn {
         let side = (packet.to & 1) as usize;
         self.in_network -= 1;
         let config = &configs[usize::from(self.configs[side])];
-        let calm = if let Some(header) = packet.bare() {
+        let only_data = if let Some(header) = packet.bare() {
             self.ends[side].handle_bare(config, now, header)
         } else {
-            let calm = self.ends[side].handle_segment(config, now, sacks.segment(packet));
+            let only_data = self.ends[side].handle_segment(config, now, sacks.segment(packet));
             sacks.release(packet);
-            calm
+            only_data
         };
-        (config, calm)
+        (config, only_data)
     }
 
-    /// As [`Self::has_news`], after the end has taken a segment. `calm`: nothing can have happened but data in order, as
+    /// As [`Self::has_news`], after the end has taken a segment. `only_data`: nothing can have happened but data in order, as
     /// [`Connection::handle_segment`] says.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn has_news_after(&self, end: u32, calm: bool) -> bool {
-        if !calm {
+    pub(super) fn has_news_after(&self, end: u32, only_data: bool) -> bool {
+        if !only_data {
             return self.has_news(end);
         }
         let side = (end & 1) as usize;
@@ -101,8 +101,8 @@ impl Conn {
     #[inline]
     pub(super) fn has_news(&self, end: u32) -> bool {
         let side = (end & 1) as usize;
-        let (tcp, told) = (&self.ends[side], &self.told[side]);
-        !self.live || told.state != Some(tcp.state()) || tcp.received() >= self.notify_at[side] || tcp.peer_closed()
+        let (tcp, notified) = (&self.ends[side], &self.notified[side]);
+        !self.live || notified.state != Some(tcp.state()) || tcp.received() >= self.notify_at[side] || tcp.peer_closed()
     }
 
     /// The time at which an end's timer is due, if it is earlier than the end's pending event.

@@ -6,7 +6,7 @@ use cwndlab_traffic::{Losses, Side};
 use cwndlab_units::Time;
 use rand::RngCore as _;
 
-use super::conn::{Conn, Signals, Told, TCP};
+use super::conn::{Conn, Notified, Signals, TCP};
 use super::exit::exit_of;
 use super::{Simulation, Window};
 use crate::budget::RunError;
@@ -66,7 +66,7 @@ impl<P: Probe> Simulation<P> {
             routes: spec.routes,
             configs,
             notify_at: [u64::MAX; 2],
-            told: [Told::default(); 2],
+            notified: [Notified::default(); 2],
             in_network: 0,
             live: true,
             datagrams: datagrams.unwrap_or(TCP),
@@ -338,11 +338,11 @@ impl<P: Probe> Simulation<P> {
         if !conn.live {
             return None;
         }
-        let (tcp, told) = (&conn.ends[side], &mut conn.told[side]);
+        let (tcp, notified) = (&conn.ends[side], &mut conn.notified[side]);
         let state = tcp.state();
-        told.state = Some(state);
-        if !told.established && tcp.was_established() {
-            told.established = true;
+        notified.state = Some(state);
+        if !notified.established && tcp.was_established() {
+            notified.established = true;
             if side == 0 {
                 conn.established = self.now;
             }
@@ -352,8 +352,8 @@ impl<P: Probe> Simulation<P> {
             conn.notify_at[side] = u64::MAX;
             return Some(Notice::Delivered(tcp.received()));
         }
-        if tcp.peer_closed() && !told.peer_closed {
-            told.peer_closed = true;
+        if tcp.peer_closed() && !notified.peer_closed {
+            notified.peer_closed = true;
             return Some(Notice::PeerClosed);
         }
         let without_fin = |side: usize| self.configs[usize::from(conn.configs[side])].fin.is_none();

@@ -46,8 +46,8 @@ impl<P: Probe> Simulation<P> {
             return self.deliver(&packet);
         }
         self.summary.delivered += 1;
-        let (config, calm) = conn.take(&self.configs, self.now, packet, &mut self.sacks);
-        if conn.has_news_after(end, calm) {
+        let (config, only_data) = conn.take(&self.configs, self.now, packet, &mut self.sacks);
+        if conn.has_news_after(end, only_data) {
             return self.after_delivery(end);
         }
         let tcp = &conn.ends[(end & 1) as usize];

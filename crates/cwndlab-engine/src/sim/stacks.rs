@@ -365,9 +365,9 @@ impl<P: Probe> Simulation<P> {
         if !conn.live {
             return None;
         }
-        let told = &mut conn.told[side];
-        if mine.established && !told.established {
-            told.established = true;
+        let notified = &mut conn.notified[side];
+        if mine.established && !notified.established {
+            notified.established = true;
             if side == 0 {
                 conn.established = self.now;
             }
@@ -385,9 +385,9 @@ impl<P: Probe> Simulation<P> {
             return Some(Notice::Arrived(message.number));
         }
         let conn = &mut self.conns[slot as usize];
-        let told = &mut conn.told[side];
-        if mine.peer_closed && !told.peer_closed {
-            told.peer_closed = true;
+        let notified = &mut conn.notified[side];
+        if mine.peer_closed && !notified.peer_closed {
+            notified.peer_closed = true;
             return Some(Notice::PeerClosed);
         }
         if is_over(&progress) {

@@ -6,12 +6,13 @@ use super::cubic::Cubic;
 use super::cubic_linux::CubicLinux;
 use super::dctcp::Dctcp;
 use super::external::External;
+use super::historical::{RenoLinux2, RenoPackets};
 use super::law::{LossLaw, PathLaw};
 use super::ledbat::Ledbat;
 use super::ledbat_plus_plus::LedbatPlusPlus;
 use super::needs::Needs;
 use super::prague::Prague;
-use super::reno::{Reno, RenoLinux2, RenoPackets};
+use super::reno::Reno;
 use crate::config::{TcpConfig, WindowLawKind};
 
 /// Defines the enum of all laws, the needs of each law, and the macros that call a method of a law: `each_loss!` for a

@@ -36,13 +36,7 @@ impl Connection {
         }
         self.sender.note_largest_window(seg.window);
         if ack > self.sender.snd.una {
-            let plain = seg.sack.len == 0
-                && !seg.flags.has(Flags::ECE)
-                && self.sender.is_plain()
-                && !self.sender.snd.ecn.is_accurate();
-            if !plain || !self.take_calm_ack_with(cfg, now, seg, ack) {
-                self.take_new_ack(cfg, now, seg, Some(seg));
-            }
+            self.take_new_ack(cfg, now, seg, Some(seg));
         } else {
             self.on_other_ack(cfg, now, seg, window_changed);
             self.make_room();
@@ -77,7 +71,7 @@ impl Connection {
     /// Processes an ACK that acknowledges nothing new.
     fn on_other_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) {
         let idle = self.sender.snd.una == self.sender.snd.max;
-        let bare = seg.sack.len == 0 && self.sender.is_plain() && !self.sender.snd.ecn.is_accurate();
+        let bare = seg.sack.len == 0 && self.sender.has_no_extra() && !self.sender.snd.ecn.is_accurate();
         let by_time = self.recovery.detects_by_time();
         if idle && (!by_time || bare && self.is_unreported(cfg, now)) {
             return self.note_window_update(); // there is nothing to report
@@ -186,7 +180,7 @@ impl Connection {
         };
         let delivered_bytes = acked_bytes + sacked_bytes - known;
         let s = &self.sender;
-        let feedback = match options.filter(|_| !s.is_plain() || s.snd.ecn.is_accurate()) {
+        let feedback = match options.filter(|_| !s.has_no_extra() || s.snd.ecn.is_accurate()) {
             Some(seg) => self.feedback(cfg, seg, acked_bytes, delivered_bytes),
             None => Feedback::of_echo(seg, delivered_bytes),
         };
@@ -204,7 +198,7 @@ impl Connection {
         (report.ece, report.ce_bytes, report.ce_packets) = (feedback.ece, feedback.ce_bytes, feedback.ce_packets);
         (report.has_blocks, report.dsack) = (blocks.is_some(), dsack);
         (report.echoed_stamp, report.prior_min_rtt) = (echoed_stamp, prior_min_rtt);
-        report.one_way_delay = options.filter(|_| !s.is_plain()).and_then(|seg| self.one_way_delay(seg));
+        report.one_way_delay = options.filter(|_| !s.has_no_extra()).and_then(|seg| self.one_way_delay(seg));
         if ack < una as i64 {
             report.kind = AckKind::Old;
         } else if !is_new {

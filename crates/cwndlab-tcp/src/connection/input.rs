@@ -110,8 +110,8 @@ impl Connection {
 
     fn on_synchronized(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         let start = from_wire(self.irs, seg.seq, self.receiver.nxt);
-        let plain = seg.flags.0 & (Flags::SYN | Flags::RST | Flags::FIN).0 == 0;
-        if !plain && !self.on_control(cfg, now, start, seg) {
+        let is_data_or_ack = seg.flags.0 & (Flags::SYN | Flags::RST | Flags::FIN).0 == 0;
+        if !is_data_or_ack && !self.on_control(cfg, now, start, seg) {
             return;
         }
         if !seg.flags.has(Flags::ACK) {
@@ -124,14 +124,14 @@ impl Connection {
                 self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);
             // DSACK reports it
             } else {
-                self.receiver.ack_now |= seg.len > 0 || !plain;
+                self.receiver.ack_now |= seg.len > 0 || !is_data_or_ack;
             }
             return;
         }
         if start > self.receiver.edge as i64 {
             // The segment lies beyond the window (RFC 9293, section 3.10.7.4, first check). An empty one is not
             // answered, because otherwise two ends could answer each other endlessly.
-            self.receiver.ack_now |= seg.len > 0 || !plain;
+            self.receiver.ack_now |= seg.len > 0 || !is_data_or_ack;
             return;
         }
         if self.state == State::SynReceived && !self.on_handshake_ack(cfg, now, seg) {
@@ -145,7 +145,7 @@ impl Connection {
         if self.agreed.timestamps && seg.has_timestamps || seg.len > 0 && cfg.packet_stamps {
             self.note_timestamp(now, start, seg.ts_val);
         }
-        if plain && seg.len == 0 && start + 1 == self.receiver.nxt as i64 {
+        if is_data_or_ack && seg.len == 0 && start + 1 == self.receiver.nxt as i64 {
             self.receiver.ack_now = true; // a probe of our window
         }
         if self.sender.snd.ecn.is_accurate() {

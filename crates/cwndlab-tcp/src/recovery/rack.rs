@@ -199,8 +199,8 @@ impl Rack {
     /// Returns how much the window may grow for an ACK that acknowledges no new data. On a path known to reorder, data
     /// reported by SACK counts like data acknowledged in order (Linux: `tcp_may_raise_cwnd`).
     fn opens_by_report(&self, cfg: &TcpConfig, ack: &AckReport, arrivals: &Arrivals) -> Growth {
-        let calm = matches!(self.phase, Phase::Open | Phase::Loss);
-        if calm && ack.kind != AckKind::Old && arrivals.reported && self.reordering > cfg.dup_thresh {
+        let may_open = matches!(self.phase, Phase::Open | Phase::Loss);
+        if may_open && ack.kind != AckKind::Old && arrivals.reported && self.reordering > cfg.dup_thresh {
             Growth::Reported(arrivals.delivered)
         } else {
             Growth::None

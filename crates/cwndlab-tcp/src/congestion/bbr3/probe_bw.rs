@@ -137,8 +137,8 @@ impl Bbr3 {
     /// `IsTimeToProbeBW`. With the knob `ecn`, probes as soon as marks cease, as Google's BBR v3 branch does. Returns
     /// whether a probe begins.
     fn probe_if_due(&mut self, sample: &Sample) -> bool {
-        let calm = !self.latest.loss_in_cycle && sample.repair == Repair::None;
-        if calm && self.ecn.is_some_and(|ecn| ecn.reprobes()) {
+        let without_loss = !self.latest.loss_in_cycle && sample.repair == Repair::None;
+        if without_loss && self.ecn.is_some_and(|ecn| ecn.reprobes()) {
             let half = (self.inflight_longterm / self.mss / 2).max(1);
             self.start_refill(half.ilog2().min(MOST_UP_ROUNDS));
             return true;

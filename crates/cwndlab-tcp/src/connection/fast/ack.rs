@@ -18,7 +18,7 @@ use crate::state::State;
 impl Connection {
     /// Whether a segment passes header prediction (Jacobson 1990): it is in order or beyond a hole and has no flags
     /// other than ACK and PSH, the connection is established and has received no FIN, and the sender has no extra state
-    /// that matters ([`Sender::is_plain`](crate::sender::Sender::is_plain)). The segment must have neither SACK blocks
+    /// that matters ([`Sender::has_no_extra`](crate::sender::Sender::has_no_extra)). The segment must have neither SACK blocks
     /// nor AccECN's option.
     #[inline]
     pub(in crate::connection) fn is_expected(&self, seg: &Header) -> bool {
@@ -47,7 +47,7 @@ impl Connection {
             && seg.flags.0 & !other.0 == Flags::ACK.0
             && self.distance_ahead(seg) <= self.receiver.edge.saturating_sub(self.receiver.nxt)
             && self.receiver.fin_at == 0
-            && self.sender.is_plain()
+            && self.sender.has_no_extra()
     }
 
     /// Distance from RCV.NXT to the beginning of a segment; a large number if the segment begins before RCV.NXT.
@@ -67,20 +67,14 @@ impl Connection {
         seg: &Header,
         accurate: Option<&Segment>,
     ) -> bool {
-        if seg.len > 0 {
-            self.take_expected_data(cfg, now, seg, accurate)
-        } else {
-            self.take_expected_ack(cfg, now, seg, accurate)
+        if seg.len == 0 {
+            return self.take_expected_ack(cfg, now, seg, accurate);
         }
-    }
-
-    #[inline(always)]
-    fn take_expected_data(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, accurate: Option<&Segment>) -> bool {
-        let plain = self.acked_by(seg) == 0
+        let needs_nothing_else = self.acked_by(seg) == 0
             && !self.sender.snd.ecn.affects_echo(seg)
             && self.is_unreported(cfg, now)
             && !self.has_old_timestamp(seg);
-        if !plain {
+        if !needs_nothing_else {
             return false;
         }
         let start = self.receiver.nxt + self.distance_ahead(seg);
@@ -104,6 +98,7 @@ impl Connection {
         true
     }
 
+    /// Processes a pure ACK of new data; if it is calm, without a report.
     #[inline(always)]
     fn take_expected_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, accurate: Option<&Segment>) -> bool {
         let acked = self.acked_by(seg);
@@ -119,10 +114,34 @@ impl Connection {
         }
         let ack = self.sender.snd.una + acked;
         self.note_window(ack, seg);
-        if !self.take_calm_ack(cfg, now, seg, accurate, ack) {
+        if self.recovery.detects_by_time() && self.take_calm_ack_by_record(cfg, now, accurate, ack) {
+            return true;
+        }
+        let s = &self.sender;
+        let calm = accurate.is_none()
+            && !s.outstanding.measures_rate()
+            && s.snd.dup_acks == 0
+            && s.outstanding.reported.is_empty()
+            && s.cc.cwnd() > 0
+            && s.cc.takes_plain_acks()
+            && self.recovery.only_grows();
+        if !calm {
             self.take_new_ack(cfg, now, seg, accurate);
             self.share_timer(cfg);
+            return true;
         }
+        let acked_bytes = self.advance(ack);
+        let s = &mut self.sender;
+        if s.outstanding.keeps_segments() {
+            s.outstanding.on_ack(ack);
+        }
+        let mut rtt = self.measure(cfg, now, seg, ack);
+        if self.sender.outstanding.keeps_segments() {
+            (rtt, _) = self.sender.outstanding.sample(now, rtt);
+        }
+        self.restart_timer(cfg, now);
+        self.grow(cfg, now, acked_bytes, rtt);
+        self.after_new_ack(cfg, now);
         true
     }
 
@@ -160,69 +179,15 @@ impl Connection {
         if let Some(rate) = s.outstanding.rate() {
             rate.on_idle_ack();
             let srtt = s.snd.rtt.srtt(&cfg.rto);
-            let is_still = needs.idle_acks && s.cc.on_idle_ack(&s.snd.plain_ack(now, 0, None), srtt);
-            if is_still && self.rest == Rest::Told {
-                self.rest = Rest::Still;
+            let is_settled = needs.idle_acks && s.cc.on_idle_ack(&s.snd.plain_ack(now, 0, None), srtt);
+            if is_settled && self.rest == Rest::FeedsLaw {
+                self.rest = Rest::AtRest;
             }
             if s.cc.limits_itself() {
                 rate.on_app_limited(0);
             }
         }
         true
-    }
-
-    /// Processes an ACK of new data that passed [`Self::is_expected`], with the same effect as
-    /// [`Connection::take_new_ack`]. Returns false, with no effect, if the ACK may do more than open the window,
-    /// restart the timer and provide a round-trip sample.
-    #[inline(always)]
-    fn take_calm_ack(
-        &mut self,
-        cfg: &TcpConfig,
-        now: Time,
-        seg: &Header,
-        accurate: Option<&Segment>,
-        ack: u64,
-    ) -> bool {
-        if self.recovery.detects_by_time() {
-            return self.take_calm_ack_by_record(cfg, now, accurate, ack);
-        }
-        let s = &self.sender;
-        let calm = accurate.is_none()
-            && !s.outstanding.measures_rate()
-            && s.snd.dup_acks == 0
-            && s.outstanding.reported.is_empty()
-            && s.cc.cwnd() > 0
-            && s.cc.takes_plain_acks()
-            && self.recovery.only_grows();
-        if !calm {
-            return false;
-        }
-        let acked_bytes = self.advance(ack);
-        let s = &mut self.sender;
-        if s.outstanding.keeps_segments() {
-            s.outstanding.on_ack(ack);
-        }
-        let mut rtt = self.measure(cfg, now, seg, ack);
-        if self.sender.outstanding.keeps_segments() {
-            (rtt, _) = self.sender.outstanding.sample(now, rtt);
-        }
-        self.restart_timer(cfg, now);
-        self.grow_plainly(cfg, now, acked_bytes, rtt);
-        self.after_new_ack(cfg, now);
-        true
-    }
-
-    /// Takes an ACK on a segment with data or a FIN if it is calm. Returns false with RACK, which uses the
-    /// segment's options.
-    #[inline(never)]
-    pub(in crate::connection) fn take_calm_ack_with(
-        &mut self,
-        cfg: &TcpConfig,
-        now: Time,
-        seg: &Header,
-        ack: u64,
-    ) -> bool {
-        !self.recovery.detects_by_time() && self.take_calm_ack(cfg, now, seg, None, ack)
     }
 
     /// Takes an ACK if it is calm, with RACK, which takes the round trip from its records of segments.
@@ -246,7 +211,7 @@ impl Connection {
             self.feedback_unmarked(cfg, seg, acked_bytes);
         }
         if self.sender.cc.takes_plain_acks() && !self.sender.outstanding.measures_rate() {
-            self.grow_plainly(cfg, now, acked_bytes, Some(last));
+            self.grow(cfg, now, acked_bytes, Some(last));
         } else {
             let s = &mut self.sender;
             let (rtt, rate) = s.outstanding.sample(now, Some(last));
@@ -288,7 +253,7 @@ impl Connection {
 
     /// Passes the ACK to the controller, which may open the window.
     #[inline(always)]
-    fn grow_plainly(&mut self, cfg: &TcpConfig, now: Time, acked_bytes: u64, rtt: Option<Time>) {
+    fn grow(&mut self, cfg: &TcpConfig, now: Time, acked_bytes: u64, rtt: Option<Time>) {
         let s = &mut self.sender;
         let plain = s.snd.plain_ack(now, acked_bytes, rtt);
         if s.cc.needs().plain_feedback {

@@ -226,8 +226,6 @@ impl Connection {
             if !rack.is_timed(now) {
                 self.time_next_sent(cfg, now);
             }
-        } else if self.keeps_timer(cfg, now) {
-            self.sender.outstanding.on_next_sent(piece.start, end, now);
         } else {
             self.record_sent(cfg, &Transmission { now, piece, end, again: false, was_quiet: false });
         }
@@ -240,14 +238,5 @@ impl Connection {
         if !rack.postpone_probe(&mut self.sender.view(cfg), now) {
             rack.on_next_sent(&mut self.sender.view(cfg), now);
         }
-    }
-
-    /// Whether [`Self::time_first`] would leave the timer unchanged: the first outstanding segment stays the same, and
-    /// its timeout has not passed (after which the timer would count from now).
-    fn keeps_timer(&self, cfg: &TcpConfig, now: Time) -> bool {
-        let due = self.sender.snd.timer.at();
-        let keeps = self.sender.outstanding.first().is_some() && due > now + cfg.rto.tick_ns * 2;
-        debug_assert!(!keeps || self.first_expiry(cfg, now).is_none_or(|at| at == due));
-        keeps
     }
 }

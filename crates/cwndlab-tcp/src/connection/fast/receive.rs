@@ -19,9 +19,9 @@ pub(in crate::connection) enum Rest {
     #[default]
     Busy,
     /// At rest.
-    Still,
-    /// At rest, with a law that gets each ACK, because ACKs may still change its state.
-    Told,
+    AtRest,
+    /// At rest, but each ACK is passed to the law, whose state may change.
+    FeedsLaw,
 }
 
 impl Connection {
@@ -33,9 +33,9 @@ impl Connection {
         self.rest = if !self.is_idle() || !is_free || !self.receiver.rests() {
             Rest::Busy
         } else if self.sender.cc.needs().idle_acks {
-            Rest::Told
+            Rest::FeedsLaw
         } else {
-            Rest::Still
+            Rest::AtRest
         };
     }
 
@@ -56,7 +56,7 @@ impl Connection {
         accurate: Option<&Segment>,
     ) -> bool {
         let Some(window) = self.window_at_rest(seg, accurate) else { return false };
-        if self.rest == Rest::Told {
+        if self.rest == Rest::FeedsLaw {
             self.is_unreported(cfg, now);
         }
         self.stats.segments_received += 1;
@@ -104,7 +104,7 @@ impl Connection {
         if !is_next {
             return None;
         }
-        let is_plain = match accurate {
+        let reports_nothing = match accurate {
             None => seg.flags == Flags::ACK && !s.ecn.is_accurate() && !s.ecn.affects_echo(seg),
             Some(seg) => {
                 let other = (Flags::AE | Flags::CWR | Flags::ECE).0;
@@ -112,11 +112,11 @@ impl Connection {
                 seg.flags.0 & !other == Flags::ACK.0 && seg.sack.len == 0 && s.ecn.is_accurate() && reports_none()
             }
         };
-        if !is_plain {
+        if !reports_nothing {
             return None;
         }
         let AckState::Linux(state) = &r.policy else { return None };
-        state.buffer.as_ref()?.calm_window(seg, r.shift())
+        state.buffer.as_ref()?.window_after(seg, r.shift())
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
                 ts_ecr: cfg.timestamp(now - Time::from_millis(50)),
                 ..Header::default()
             };
-            taken += u32::from(end.rest == Rest::Still && end.clone().take_at_rest(&cfg, now, &header, None));
+            taken += u32::from(end.rest == Rest::AtRest && end.clone().take_at_rest(&cfg, now, &header, None));
             deliver(&cfg, &mut end, now, &Segment::from(header), true);
             while poll(&mut end, &cfg, now, true).is_some() {}
         }

@@ -292,13 +292,13 @@ impl Rack {
     /// Returns [`probe_timeout`]; `None` if no probe may be scheduled.
     #[inline]
     fn probe_wait(&self, v: &View<'_>) -> Option<Time> {
-        let calm = match self.phase {
+        let in_order = match self.phase {
             Phase::Open => v.flight.tally().sacked == 0,
             Phase::Reduced => true,
             Phase::Recovery | Phase::Loss => false,
         };
         let alone = v.cfg.recovery.has_linux_timers() || (self.probe_end == 0 && self.measured);
-        if !calm || !alone || v.s.una == v.s.max {
+        if !in_order || !alone || v.s.una == v.s.max {
             return None;
         }
         Some(probe_timeout(v))
