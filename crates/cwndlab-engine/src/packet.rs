@@ -79,16 +79,14 @@ impl Packet {
     }
 
     /// Writes the packet for the next hop of its route.
-    #[allow(clippy::inline_always)] // once per packet-hop
-    #[inline(always)]
+    #[inline]
     pub(crate) fn write_onward(&self, place: &mut Packet) {
         *place = *self;
         place.route += 1;
     }
 
     /// The segment as the endpoint sees it. The packet's options stay in the table.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
+    #[inline]
     pub(crate) fn segment(&self, sacks: &SackTable) -> Segment {
         if self.sack == 0 {
             return Segment::from(self.header);
@@ -103,8 +101,7 @@ impl Packet {
     }
 
     /// The packet for the next hop of its route.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
+    #[inline]
     pub(crate) fn onward(&self) -> Packet {
         Packet { route: self.route + 1, ..*self }
     }

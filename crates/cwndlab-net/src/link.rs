@@ -100,7 +100,7 @@ pub struct Link<P> {
     free_at: Time,
     /// Packets between their acceptance (or dequeue) and their arrival at the far end.
     ring: Ring<InFlight<P>>,
-    // Next to the counter of bytes, the compiler would add to both by vector instructions, of which it needs more.
+    // Not next to the counter of bytes: the compiler would update both by vector instructions, which takes more of them.
     backlog_bytes: u64,
     /// Position in the ring of the first packet that may not have departed yet. Advanced only when the queue length is
     /// needed.

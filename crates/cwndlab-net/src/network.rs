@@ -126,8 +126,8 @@ impl<P: Packet> Wire<P> {
         !self.arrival_due.is_never() && !self.watched && self.link.only_queued(self.service_due)
     }
 
-    /// Schedules the link's next arrival if it may have changed. A packet behind another one does not change it, unless
-    /// an impairment holds back the one ahead.
+    /// Schedules the link's next arrival, if a new packet may have changed it: if the link was empty, or an impairment holds
+    /// back the packet ahead.
     #[inline]
     fn schedule_arrival(&mut self, schedule: &mut impl Schedule, index: u32) {
         let holds_back = self.link.holds_back();

@@ -2,6 +2,8 @@
 
 mod linux;
 
+use std::num::NonZeroU64;
+
 use cwndlab_units::Time;
 
 use crate::ack_policy::{AckState, Arrival, Arriving, Data, Due, Effect};
@@ -16,16 +18,16 @@ pub(crate) struct Receiver {
     pub nxt: u64,
     /// Right edge of the advertised window. It never moves back (RFC 9293, section 3.8.6.2.1).
     pub edge: u64,
-    /// The shift count of this end's advertised windows, plus one (RFC 7323, section 2); 0 if scaling was not agreed
-    /// on.
+    /// The shift count of this end's advertised windows, plus one (RFC 7323, section 2); 0 if scaling was not agreed on.
+    /// An `Option` would make every connection larger.
     pub shift_plus_1: u8,
     /// In-order bytes that the application has not read. They fit, because no window exceeds 2^30 (RFC 7323, section
     /// 2.3).
     pub unread: u32,
     /// Whether the application reads immediately.
     pub auto_read: bool,
-    /// Position of the peer's FIN; 0 before it arrives.
-    pub fin_at: u64,
+    /// Position of the peer's FIN, once it has arrived.
+    pub fin_at: Option<NonZeroU64>,
     /// Whether the connection was opened passively, so that a SYN in TIME-WAIT may open it again.
     pub listens: bool,
     /// TS.Recent (RFC 7323, section 4.3).
@@ -46,7 +48,7 @@ impl Receiver {
             shift_plus_1: 0,
             unread: 0,
             auto_read: true,
-            fin_at: 0,
+            fin_at: None,
             listens: false,
             ts_recent: 0,
             last_ack: 1,
@@ -58,7 +60,7 @@ impl Receiver {
 
     /// Whether the FIN has been received in order.
     pub fn fin_received(&self) -> bool {
-        self.fin_at != 0 && self.nxt > self.fin_at
+        self.fin_at.is_some_and(|fin_at| self.nxt > fin_at.get())
     }
 
     /// Payload bytes received in order.

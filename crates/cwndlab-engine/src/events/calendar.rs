@@ -135,8 +135,7 @@ impl Calendar {
 
     /// Adds an event after all events of the same or an earlier time. Returns the number of entries with which it was
     /// compared. If the event lies outside the year, returns `None` and has no effect.
-    #[allow(clippy::inline_always)] // once per packet-hop
-    #[inline(always)]
+    #[inline]
     pub(super) fn insert(&mut self, time: u64, source: Source) -> Option<u32> {
         let day = self.day(time);
         if !self.covers_day(day) {
@@ -146,8 +145,7 @@ impl Calendar {
     }
 
     /// Inserts the entry that the source owns, which must not be in the calendar.
-    #[allow(clippy::inline_always)] // once per packet-hop
-    #[inline(always)]
+    #[inline]
     pub(super) fn insert_own(&mut self, time: u64, source: Source) -> Option<u32> {
         let day = self.day(time);
         if !self.covers_day(day) {
@@ -171,9 +169,7 @@ impl Calendar {
         self.entries[source as usize].time = time;
         self.enter_on(day, source, time)
     }
-
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
+    #[inline]
     fn insert_on(&mut self, day: u64, time: u64, source: Source) -> u32 {
         let at = self.free;
         let Some(entry) = self.entries.get_mut(at as usize) else { return self.insert_grown(day, time, source) };
@@ -183,8 +179,7 @@ impl Calendar {
     }
 
     /// Adds an entry to the list of its day. Returns the number of entries with which it was compared.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
+    #[inline]
     fn enter_on(&mut self, day: u64, at: u32, time: u64) -> u32 {
         let slot = day as usize % DAYS;
         let head = self.heads[slot];

@@ -85,8 +85,7 @@ impl Conn {
 
     /// As [`Self::has_news`], after the end has taken a segment. `only_data`: nothing can have happened but data in order, as
     /// [`Connection::handle_segment`] says.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
+    #[inline]
     pub(super) fn has_news_after(&self, end: u32, only_data: bool) -> bool {
         if !only_data {
             return self.has_news(end);

@@ -81,8 +81,8 @@ impl Exit<'_> {
         Exit { wires, hops, events, sacks, summary, now: *now, plain_below: *plain_below }
     }
 
-    /// Does what remains of [`Self::send`] after [`Quick::Accurate`]. The first packet, mostly the only one, is sent
-    /// outside the loop, which begins by loading everything that it does not change.
+    /// Does what remains of [`Self::send`] after [`Quick::Accurate`]. The first packet, mostly the only one, is sent outside
+    /// the loop, so that what the loop needs is not loaded for it.
     #[inline(never)]
     fn send_accurate(&mut self, conn: &mut Conn, end: u32, cfg: &TcpConfig, mut polled: Polled) -> Option<Packet> {
         let side = (end & 1) as usize;

@@ -36,8 +36,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Handles an arrival at the end of a route: delivers the packet.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
+    #[inline]
     pub(super) fn on_last_arrival(&mut self, index: u32) {
         let packet = self.wires[index as usize].arrive(&mut self.events, index);
         let (end, conn) = (packet.to, &mut self.conns[(packet.to >> 1) as usize]);

@@ -26,8 +26,8 @@ impl<P: Packet> Link<P> {
         self.backlog_bytes + u64::from(bytes) <= u64::from(self.room_bytes)
     }
 
-    /// Whether a packet of `bytes` can be accepted behind those that have not departed without asking the queue. If so,
-    /// it counts for `max_packets`.
+    /// Whether the queue would accept a packet of `bytes` now, as the number of packets or bytes ahead of it shows. Updates
+    /// `max_packets` if so.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn takes(&mut self, bytes: u32) -> bool {
@@ -37,7 +37,7 @@ impl<P: Packet> Link<P> {
             || self.takes_more(packets, bytes)
     }
 
-    /// Whether a packet fits behind `packets` others, which may be more than ever. If so, counts it for `max_packets`.
+    /// Whether the queue accepts a packet with `packets` ahead of it. Updates `max_packets` if so.
     #[inline(never)]
     fn takes_more(&mut self, packets: u32, bytes: u32) -> bool {
         if !self.fits_in_bytes(bytes) && packets >= self.room_for() {
@@ -47,7 +47,7 @@ impl<P: Packet> Link<P> {
         true
     }
 
-    /// Counts a packet behind `packets` others for `max_packets`.
+    /// Updates `max_packets` for a packet with `packets` ahead of it.
     #[inline]
     pub(super) fn note_packets(&mut self, packets: u32) {
         if packets >= self.max_packets {

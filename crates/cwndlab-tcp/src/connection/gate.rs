@@ -1,4 +1,5 @@
-//! The gate: the one place that decides whether a segment may go now.
+//! The gate: the one place that decides whether a segment may go now. Data in order also passes the rules of
+//! [`crate::in_order`].
 //!
 //! [`Connection::gate`] decides from a few fields while only the windows limit the sender; so do [`Connection::paced_gate`],
 //! which also asks the pacer, and [`Connection::gate_in_disorder`]. Where these do not decide, [`Connection::gate_any`] does,
@@ -73,7 +74,7 @@ impl Connection {
     }
 
     /// Whether data is outstanding, none is missing, and only the windows limit what is sent.
-    #[inline(always)]
+    #[inline]
     fn is_steady(&self) -> bool {
         let s = &self.sender;
         s.snd.una < s.snd.max
@@ -203,9 +204,9 @@ impl Connection {
         self.without_data()
     }
 
-    /// Whether an ACK has to open cwnd before the pacer matters, so that the pacer needs no timer. Always false while data
-    /// is missing or a loss is repaired. Other laws than those that control their recovery note at each poll how long cwnd
-    /// has been full.
+    /// Whether cwnd is full, so that only an ACK can let data go and the pacer needs no timer. Always false while data is
+    /// missing or a loss is repaired, and for laws that do not control their recovery: they record at each expiry of the
+    /// pacer that cwnd is full.
     #[inline]
     fn awaits_ack(&self, cfg: &TcpConfig) -> bool {
         let s = &self.sender;

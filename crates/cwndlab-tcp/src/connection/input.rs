@@ -1,5 +1,7 @@
 //! Arriving segments (RFC 9293, section 3.10.7).
 
+use std::num::NonZeroU64;
+
 use cwndlab_units::Time;
 
 use super::fast::Rest;
@@ -174,7 +176,7 @@ impl Connection {
         // A FIN that follows payload beyond the window is cut off with this payload.
         if seg.flags.has(Flags::FIN) && end > 0 && end <= self.receiver.edge.max(self.receiver.nxt) as i64 {
             if !self.receiver.fin_received() {
-                self.receiver.fin_at = end as u64;
+                self.receiver.fin_at = NonZeroU64::new(end as u64);
             }
             if self.receiver.nxt > end as u64 {
                 self.receiver.ack_now = true; // the FIN arrived again
@@ -187,7 +189,7 @@ impl Connection {
                 self.receiver.ack_now |= !is_decided;
             }
         }
-        if self.receiver.fin_at != 0 && self.receiver.nxt == self.receiver.fin_at {
+        if self.receiver.fin_at == NonZeroU64::new(self.receiver.nxt) {
             self.on_peer_fin(cfg, now);
         }
     }

@@ -215,11 +215,11 @@ impl Connection {
         let most = fit.min(usize::from(cfg.sack_blocks));
         let room = self.sender.snd.mss.saturating_sub(len + SACK_HEAD_BYTES) / SACK_BLOCK_BYTES;
         let most = if len == 0 { most } else { most.min(room as usize) };
-        let (irs, fin) = (self.irs, to_wire(self.irs, self.receiver.fin_at));
+        let (irs, fin_at) = (self.irs, self.receiver.fin_at);
         let Some(beyond) = self.receiver.beyond.as_mut() else { return SackBlocks::default() };
         let duplicates = usize::from(beyond.has_duplicate() && most > 0);
         let mut blocks = beyond.sack_blocks(irs, most);
-        if self.receiver.fin_at != 0 {
+        if let Some(fin) = fin_at.map(|fin_at| to_wire(irs, fin_at.get())) {
             // A FIN has a sequence number, so a block that ends at the FIN includes this number. A block that reports
             // duplicate data (DSACK, always first) does not.
             let held = &mut blocks.as_mut_slice()[duplicates..];

@@ -81,7 +81,7 @@ pub(crate) struct Record {
     order: Ring<(Time, u64)>,
     keeps: Keeps,
     pub tally: Tally,
-    /// No segment that waits for retransmission begins below this.
+    /// Where to look for the next segment to retransmit: none begins below this.
     hint: u64,
     /// End of the data outstanding at the last retransmission. An ACK of a segment below this position does not show
     /// which copy has arrived (RFC 6298, section 3).
@@ -367,8 +367,8 @@ impl Record {
         void
     }
 
-    /// Removes all loss marks. RACK judges segments again that a timeout had marked: as in Linux, it has skipped them, and
-    /// forgotten only those that it marked itself (`tcp_rack_detect_loss`).
+    /// Removes all loss marks, because the reduction was spurious. Segments that a timeout had marked return to RACK's list;
+    /// those that RACK had marked do not, as in Linux (`tcp_rack_detect_loss` removes them).
     pub fn forgive(&mut self) {
         let mut skipped = Vec::new();
         for index in self.list.head()..self.list.tail() {

@@ -8,6 +8,8 @@ use crate::ecn::{Echo, CE};
 use crate::segment::{Flags, Header};
 use crate::sender::Sender;
 use crate::tuned_buffer::{Held, TunedBuffer};
+use std::num::NonZeroU64;
+
 use cwndlab_units::Time;
 
 impl Receiver {
@@ -88,8 +90,8 @@ impl Receiver {
             effect.window_holds = self.auto_read || self.free(cfg) >= u64::from(window);
         }
         self.store(cfg, arrival, new.start, new.end);
-        let fin_at = if new.seg.flags.has(Flags::FIN) { new.end } else { self.fin_at };
-        let ended = fin_at == self.nxt;
+        let fin_at = if new.seg.flags.has(Flags::FIN) { NonZeroU64::new(new.end) } else { self.fin_at };
+        let ended = fin_at == NonZeroU64::new(self.nxt);
         effect.ends = ended;
         let due = self.note_data(cfg, now, sender, new, arrival, effect);
         if let Some(window) = noted.filter(|_| due == Due::Now) {

@@ -124,12 +124,12 @@ pub(crate) struct Rack {
     multiplier: u32,
     /// `RACK.reo_wnd_persist`.
     persist: u8,
-    /// `RACK.dsack_round`; 0 if there is none.
-    dsack_round: u64,
+    /// `RACK.dsack_round`.
+    dsack_round: Option<u64>,
     /// Segments that arrived twice, according to DSACK.
     twice: u32,
-    /// `TLP.end_seq`; 0 if no probe is outstanding.
-    probe_end: u64,
+    /// `TLP.end_seq`; `None` if no probe is outstanding.
+    probe_end: Option<u64>,
     /// `TLP.is_retrans`.
     probe_repeats: bool,
     /// Whether a probe is to be sent now.
@@ -278,14 +278,17 @@ impl Rack {
 
     /// Widens the reordering window once per round with a DSACK (RFC 8985, section 6.2, step 4).
     fn adapt(&mut self, s: &SendState, dsack: bool) {
-        if self.dsack_round != 0 && s.una >= self.dsack_round {
-            self.dsack_round = 0;
-        }
-        if self.dsack_round == 0 && dsack {
-            self.dsack_round = s.max;
+        self.end_dsack_round(s.una);
+        if self.dsack_round.is_none() && dsack {
+            self.dsack_round = Some(s.max);
             self.multiplier += 1;
             self.persist = PERSIST;
         }
+    }
+
+    /// Ends the round of a DSACK once the data that was outstanding at its beginning is acknowledged.
+    fn end_dsack_round(&mut self, una: u64) {
+        self.dsack_round = self.dsack_round.filter(|&end| una < end);
     }
 
     /// Counts the end of a repair of losses, and resets the reordering window after 16 without a DSACK (RFC 8985,
@@ -334,12 +337,12 @@ impl Rack {
             } else {
                 // Count the retransmissions of an earlier episode that may still be in the network: Linux keeps
                 // `retrans_stamp` while there are any.
-                let probes = u32::from(self.probe_end != 0 && self.probe_repeats);
+                let probes = u32::from(self.probe_end.is_some() && self.probe_repeats);
                 self.evidence.start(v.s, v.flight.tally().again + probes);
             }
         }
         self.phase = Phase::Recovery;
-        self.probe_end = 0;
+        self.probe_end = None;
         self.deadlines.probe = Time::MAX;
         changes.push(pipe(v, delivered, safe));
     }
@@ -425,7 +428,7 @@ impl Rack {
         self.phase = Phase::Loss;
         self.recover = v.s.max - 1;
         self.new_only = false;
-        self.probe_end = 0;
+        self.probe_end = None;
         self.probe_due = false;
         self.deadlines.probe = Time::MAX;
         self.deadlines.reordering = Time::MAX;

@@ -46,7 +46,7 @@ impl Connection {
         self.state == State::Established
             && seg.flags.0 & !other.0 == Flags::ACK.0
             && self.distance_ahead(seg) <= self.receiver.edge.saturating_sub(self.receiver.nxt)
-            && self.receiver.fin_at == 0
+            && self.receiver.fin_at.is_none()
             && self.sender.has_no_extra()
     }
 

@@ -114,7 +114,7 @@ impl Connection {
 
     /// Sends a segment after [`Quick::Accurate`]: writes its header to `header`. Returns AccECN's option, and whether no
     /// other segment can follow now.
-    #[inline(always)]
+    #[inline]
     pub fn poll_accurate(
         &mut self,
         cfg: &TcpConfig,
@@ -132,20 +132,20 @@ impl Connection {
     }
 
     /// The header of a pure ACK.
-    #[inline(always)]
+    #[inline]
     fn bare_ack(&mut self, cfg: &TcpConfig, now: Time) -> Header {
         self.bare(cfg, now, self.sender.snd.nxt.max(self.sender.snd.max), 0, cfg.ack_bytes)
     }
 
     /// The header of the next full segment of new data. Call it only if [`Self::is_simple`] returns true.
-    #[inline(always)]
+    #[inline]
     fn full_segment(&mut self, cfg: &TcpConfig, now: Time) -> Header {
         let piece = self.send_full(cfg, now);
         self.bare(cfg, now, piece.start, piece.len, cfg.header_bytes)
     }
 
     /// Returns the segment to send, if any, after [`Quick::Ask`].
-    #[inline(always)]
+    #[inline]
     pub fn poll_asked(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Option<Segment> {
         self.follow(cfg, now, std::mem::take(last).0)
     }
@@ -186,7 +186,7 @@ impl Connection {
     }
 
     /// Moves SND.NXT beyond the next full segment of new data, and records the segment.
-    #[inline(always)]
+    #[inline]
     fn send_full(&mut self, cfg: &TcpConfig, now: Time) -> Piece {
         let s = &mut self.sender;
         let piece = Piece { start: s.snd.nxt, len: s.snd.mss };

@@ -25,8 +25,7 @@ pub(in crate::connection) enum Rest {
 }
 
 impl Connection {
-    /// Notes whether this end, which detects losses by time, is at rest, after it has taken a segment with data that needs
-    /// no report.
+    /// Updates `rest` after a segment with data that acknowledges nothing new, on a connection with RACK.
     #[inline(never)]
     pub(in crate::connection) fn note_rest(&mut self) {
         let is_free = matches!(self.control, Control::None | Control::AskPacer);
@@ -121,7 +120,7 @@ impl Connection {
 }
 
 impl Receiver {
-    /// Whether nothing is stored, and Linux's policy and buffer apply.
+    /// Whether no received data is stored, and Linux's acknowledgment policy and buffer are configured.
     fn rests(&self) -> bool {
         let AckState::Linux(state) = &self.policy else { return false };
         self.beyond.is_none() && self.auto_read && self.unread == 0 && state.counted.is_none() && state.buffer.is_some()

@@ -218,7 +218,7 @@ fn a_fin_beyond_the_window_is_not_received() {
          0 > ack 3000",
     );
     assert!(!end.peer_closed());
-    assert_eq!(end.receiver.fin_at, 0);
+    assert_eq!(end.receiver.fin_at, None);
 }
 
 /// RFC 9293, 3.8.6.1, about the receiver of a probe: "it must still send an acknowledgment showing its next expected

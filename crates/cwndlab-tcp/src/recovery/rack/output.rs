@@ -85,7 +85,7 @@ impl Rack {
         if self.probe_due {
             self.probe_due = false;
             self.measured = false;
-            self.probe_end = v.s.max;
+            self.probe_end = Some(v.s.max);
         }
     }
 }

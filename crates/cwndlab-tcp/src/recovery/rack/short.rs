@@ -16,7 +16,11 @@ impl Rack {
     /// Does what [`Rack::on_ack`] would for an ACK that acknowledges and reports nothing, while nothing is
     /// outstanding. Returns false, with no effect, if `on_ack` might do more.
     pub fn take_idle(&mut self) -> bool {
-        if self.phase != Phase::Open || self.probe_end != 0 || self.dsack_round != 0 || self.evidence.is_open() {
+        if self.phase != Phase::Open
+            || self.probe_end.is_some()
+            || self.dsack_round.is_some()
+            || self.evidence.is_open()
+        {
             return false;
         }
         (self.new_only, self.advanced) = (false, false);
@@ -37,7 +41,7 @@ impl Rack {
     ) -> Option<(Time, Time)> {
         let tally = flight.tally();
         let calm = self.phase == Phase::Open
-            && self.probe_end == 0
+            && self.probe_end.is_none()
             && tally.sacked == 0
             && tally.lost == 0
             && self.fack <= s.una
@@ -56,9 +60,7 @@ impl Rack {
         if sent_after((last.at, last.end), self.newest) {
             self.newest = (last.at, last.end);
         }
-        if ack >= self.dsack_round {
-            self.dsack_round = 0;
-        }
+        self.end_dsack_round(ack);
         self.deadlines.probed_at = Time::MAX;
         s.dup_acks = 0;
         let first = if last.first_at == last.at { rtt } else { cfg.elapsed(last.first_at, now) };

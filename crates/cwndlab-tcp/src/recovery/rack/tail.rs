@@ -31,7 +31,7 @@ impl Rack {
             return Expiry::Other { began, changes };
         }
         // RFC 8985, section 7.3: one probe at a time, and one per measured round trip.
-        self.probe_due = self.probe_end == 0 && (self.measured || v.cfg.recovery.has_linux_timers());
+        self.probe_due = self.probe_end.is_none() && (self.measured || v.cfg.recovery.has_linux_timers());
         if self.after_probe(v, now) {
             self.counts.loss_probes += u32::from(self.probe_due);
             Expiry::Other { began: false, changes }
@@ -58,7 +58,7 @@ impl Rack {
 
     /// Whether a DSACK reports the probe: a segment that ends where the probe does (Linux: `FLAG_DSACK_TLP`).
     pub(super) fn is_probe(&self, dsack: Option<(u64, u64)>, mss: u32) -> bool {
-        dsack.is_some_and(|(start, end)| end == self.probe_end && end - start <= u64::from(mss))
+        dsack.is_some_and(|(start, end)| self.probe_end == Some(end) && end - start <= u64::from(mss))
     }
 
     /// `TLP_process_ack` (RFC 8985, section 7.4.2). `of_probe`: a DSACK reports the probe.
@@ -71,18 +71,16 @@ impl Rack {
         changes: &mut Changes,
     ) {
         let s = &v.s;
-        if self.probe_end == 0 || s.una < self.probe_end {
-            return;
-        }
-        let beyond = s.una > self.probe_end;
+        let Some(probe_end) = self.probe_end.filter(|&end| s.una >= end) else { return };
+        let beyond = s.una > probe_end;
         // The original and the probe have both arrived, according to a DSACK or a duplicate ACK that delivers nothing.
         let dsack = if v.cfg.matches_dsack_of_probe() { of_probe } else { ack.dsack.is_some() };
         let both = dsack || (ack.kind != AckKind::New && delivered == 0);
         if !self.probe_repeats || both {
-            self.probe_end = 0;
+            self.probe_end = None;
         } else if beyond {
             // The probe has repaired a loss, to which congestion control must respond.
-            self.probe_end = 0;
+            self.probe_end = None;
             if self.phase == Phase::Open {
                 let flight_bytes = (ack.prior_flight_bytes as u32).max(s.mss);
                 changes.push(WindowChange::Cut { event: CongestionEvent::Loss, flight_bytes, recover_fs: 0 });

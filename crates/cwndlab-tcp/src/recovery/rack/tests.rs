@@ -81,7 +81,7 @@ fn a_dsack_counts_up_to_the_number_of_retransmissions() {
 /// `FLAG_DSACK_TLP`: a segment that ends where the probe does.
 #[test]
 fn a_dsack_reports_the_probe_if_it_is_its_segment() {
-    let rack = Rack { probe_end: 5001, ..Rack::new() };
+    let rack = Rack { probe_end: Some(5001), ..Rack::new() };
     assert!(rack.is_probe(Some((4001, 5001)), 1000));
     assert!(!rack.is_probe(Some((3001, 5001)), 1000));
     assert!(!rack.is_probe(Some((3001, 4001)), 1000));

@@ -297,7 +297,7 @@ impl Rack {
             Phase::Reduced => true,
             Phase::Recovery | Phase::Loss => false,
         };
-        let alone = v.cfg.recovery.has_linux_timers() || (self.probe_end == 0 && self.measured);
+        let alone = v.cfg.recovery.has_linux_timers() || (self.probe_end.is_none() && self.measured);
         if !in_order || !alone || v.s.una == v.s.max {
             return None;
         }
