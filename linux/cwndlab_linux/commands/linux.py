@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from cwndlab.cli.arguments import ReplicatesOption, SetOption, load
 from cwndlab.cli.output import echo, printable
 
 linux = typer.Typer(
@@ -147,3 +148,47 @@ def linux_remove(name: Annotated[str, typer.Argument(help="as `linux list` shows
     from cwndlab_linux.virtual import images
 
     echo(f"removed {name}: {images.remove(name) / 1e6:.0f} MB")
+
+
+@linux.command("bisect")
+def linux_bisect(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="a shipped name, or a file")],
+    source: Annotated[Path, typer.Option(metavar="TREE", help="a git repository of Linux's source")],
+    good: Annotated[str, typer.Option(metavar="COMMIT", help="the earlier end")],
+    bad: Annotated[
+        str, typer.Option(metavar="COMMIT", help="the later end, at which a number differs")
+    ] = "HEAD",
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="QUANTITY|packets", help="what decides; default: the number that moves most between both"
+        ),
+    ] = None,
+    set_: SetOption = None,
+    replicates: ReplicatesOption = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="of `git bisect log`, whose decisions are taken over")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./STUDY-bisect")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="compilers at once; default: all processors")
+    ] = None,
+) -> None:
+    """Find the commit at which a measured quantity moves, in virtual time.
+
+    Each step compiles what changed. The same command continues one that was stopped.
+    """
+    from cwndlab.base.writing import write_atomic
+    from cwndlab.runs.executors.threads import available
+    from cwndlab_linux.virtual.bisection import Bisection, report
+
+    loaded = load(study, set_, None)
+    folder = out or Path(f"{loaded.name}-bisect")
+    said = lambda line: echo(line, err=True)  # noqa: E731
+    found = Bisection(loaded, source, folder, on, replicates, jobs or available(), said).run(good, bad, log)
+    text = report(found, loaded)
+    write_atomic(folder / "bisect.md", text.encode())
+    echo(text.rstrip())
+    echo(f"report: {folder / 'bisect.md'}")

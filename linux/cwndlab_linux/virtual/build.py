@@ -9,10 +9,11 @@ import filecmp
 import hashlib
 import json
 import platform
+import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,7 +50,14 @@ def reason_not() -> str | None:
 
 
 def build(
-    recipe: Recipe, given: Path | None, jobs: int, say: Callable[[str], None], *, again: bool = False
+    recipe: Recipe,
+    given: Path | None,
+    jobs: int,
+    say: Callable[[str], None],
+    *,
+    again: bool = False,
+    home: Path | None = None,
+    changed: Collection[Path] | None = None,
 ) -> Image:
     """Builds the kernel if it is not there yet; waits for another build first.
 
@@ -59,12 +67,15 @@ def build(
         jobs: number of parallel compilers.
         say: gets a line whenever there is something to tell.
         again: build although it is there.
+        home: where kernels and compiled sources are kept; default: the user's cache.
+        changed: the files of a folder that differ from its last build here, where the caller knows them;
+            default: all are compared.
 
     """
     reason = reason_not()
     if reason is not None:
         raise RunError(f"no kernel can be built here: {reason}")
-    home = kernels_folder()
+    home = home or kernels_folder()
     home.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(home).free
     if free < ROOM:
@@ -74,7 +85,7 @@ def build(
             shutil.rmtree(left, ignore_errors=True)
         log = home / "build.log"
         log.unlink(missing_ok=True)
-        return _build(home, recipe, given, jobs, BuildSteps(log, say), again)
+        return _build(home, recipe, given, jobs, BuildSteps(log, say), again, changed)
 
 
 @contextmanager
@@ -92,16 +103,22 @@ def _build_lock(home: Path, say: Callable[[str], None]) -> Iterator[None]:
 
 
 def _build(
-    home: Path, recipe: Recipe, given: Path | None, jobs: int, steps: BuildSteps, again: bool
+    home: Path,
+    recipe: Recipe,
+    given: Path | None,
+    jobs: int,
+    steps: BuildSteps,
+    again: bool,
+    changed: Collection[Path] | None,
 ) -> Image:
     content = None if given is None else source.digest_of(given)
-    for folder in [] if again else built_kernels(recipe):
+    for folder in [] if again else built_kernels(recipe, home):
         if given is None or (content is not None and kernel_facts(folder).get("source_sha256") == content):
             steps.say(f"{folder / 'linux'} is there already")
             return Image.from_folder(folder / "linux")
     began = time.monotonic(), _cpu_s()
     with tempfile.TemporaryDirectory(prefix=".building-", dir=home) as work:
-        tree, facts = _tree(recipe, given, content, Path(work), jobs, steps, again)
+        tree, facts = _tree(recipe, given, content, Path(work), jobs, steps, again, changed)
         done = Path(work, "done")
         done.mkdir()
         shutil.copy2(tree / "linux", done / "linux")
@@ -151,13 +168,17 @@ def _tree(
     jobs: int,
     steps: BuildSteps,
     again: bool,
+    changed: Collection[Path] | None,
 ) -> tuple[Path, dict[str, object]]:
     """A compiled source, which is kept, and where it came from."""
-    kept = sources_folder() / f"{recipe.base.digest}-{_origin(given, content)}"
+    kept = sources_folder(work.parent) / f"{recipe.base.digest}-{_origin(given, content)}"
     ready = kept / _READY
     before = json.loads(ready.read_text()) if ready.is_file() and not again else None
     if before is not None and (given is None or content is not None):
         facts = before
+    elif before is not None and given is not None and changed is not None and not _touches(recipe, changed):
+        _take(given, kept, changed)
+        facts = before | {"version": source.version_of(kept)}
     else:
         archive = given or source.archive_of(recipe.series, work, steps)
         tree = work / "tree"
@@ -190,6 +211,23 @@ def _origin(given: Path | None, content: str | None) -> str:
     if given is None:
         return "debian"
     return (content or hashlib.sha256(str(given.resolve()).encode()).hexdigest())[:10]
+
+
+def _touches(recipe: Recipe, changed: Collection[Path]) -> bool:
+    """Whether one of these files is one that a patch or a file of ours changes."""
+    patches = [recipe.series.patch, *recipe.patches]
+    ours = {Path(name) for path in patches for name in re.findall(r"^\+\+\+ b/(\S+)", path.read_text(), re.M)}
+    return not ours.isdisjoint(changed) or any(place in changed for _, place in added_files())
+
+
+def _take(folder: Path, kept: Path, changed: Collection[Path]) -> None:
+    """Makes these files of a kept tree those of the folder."""
+    for path in sorted(changed):
+        if (folder / path).is_file():
+            (kept / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(folder / path, kept / path)  # with today's time, which make looks at
+        else:
+            (kept / path).unlink(missing_ok=True)
 
 
 def _update(kept: Path, tree: Path, steps: BuildSteps) -> None:

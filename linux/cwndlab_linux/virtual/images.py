@@ -87,15 +87,15 @@ def kernels_folder() -> Path:
     return user_cache() / "uml"
 
 
-def sources_folder() -> Path:
-    """Where compiled sources are kept."""
-    return kernels_folder() / "trees"
+def sources_folder(home: Path | None = None) -> Path:
+    """Where compiled sources are kept, next to the kernels of a folder."""
+    return (home or kernels_folder()) / "trees"
 
 
-def built_kernels(recipe: Recipe | None = None) -> list[Path]:
-    """Folders of kernels, the newest first; of one recipe, or of all."""
+def built_kernels(recipe: Recipe | None = None, home: Path | None = None) -> list[Path]:
+    """Folders of kernels, the newest first; of one recipe, or of all; in the user's cache or elsewhere."""
     pattern = "*" if recipe is None else f"*-{recipe.digest}"
-    found = [path.parent for path in kernels_folder().glob(f"{pattern}/linux")]
+    found = [path.parent for path in (home or kernels_folder()).glob(f"{pattern}/linux")]
     return sorted(found, key=lambda folder: folder.stat().st_mtime_ns, reverse=True)
 
 
