@@ -173,8 +173,7 @@ impl EventQueue {
     /// Moves the calendar, whose current week has no events, to the week of the first event. Returns what
     /// [`Calendar::first`] then returns; `None` if the calendar has no events and the first event of the heap is later
     /// than `until`.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
+    #[inline]
     fn next_week(&mut self, until: Time) -> Option<First> {
         if self.calendar.is_empty() && !self.jump(until) {
             return None;

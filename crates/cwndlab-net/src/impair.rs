@@ -191,12 +191,6 @@ impl Impairments {
         self.entry.is_empty()
     }
 
-    /// Whether no impairment acts at the exit, so that [`Impairments::extra_delay`] need not be called.
-    #[inline]
-    pub fn exit_is_clear(&self) -> bool {
-        self.exit.is_empty()
-    }
-
     /// Whether packets may leave the link in a different order from the one in which they entered it.
     pub fn may_reorder(&self) -> bool {
         // An impairment that keeps the order also undoes the reordering by the impairments before it in the list.

@@ -20,165 +20,120 @@ fn seconds(time: Time) -> f64 {
 }
 
 /// The information that a congestion control receives about one ACK.
-#[pyclass(frozen, module = "cwndlab")]
+#[pyclass(frozen, get_all, module = "cwndlab")]
 pub struct AckReport {
-    report: cwndlab_tcp::AckReport,
-    after: cwndlab_tcp::AfterAck,
+    /// When the ACK arrived.
+    now_s: f64,
+    /// Payload bytes of a full segment.
+    mss: u32,
+    /// Acknowledged bytes for which congestion avoidance may open the window. 0 during recovery, and if cwnd did not
+    /// limit the sender. Bytes that the engine's slow start has used to open the window are not included.
     growth_bytes: u64,
+    /// Payload bytes that this ACK newly acknowledges, cumulatively.
+    acked_bytes: u64,
+    /// Payload bytes that this ACK newly reports by SACK.
+    sacked_bytes: u64,
+    /// Payload bytes that this ACK is the first to report as arrived, cumulatively or by SACK.
+    delivered_bytes: u64,
+    /// Bytes that the sender newly considers lost because of this ACK.
+    lost_bytes: u64,
+    /// Bytes sent and not cumulatively acknowledged before this ACK.
+    prior_flight_bytes: u64,
+    /// Estimated bytes in the network: neither acknowledged, nor reported by SACK, nor lost.
+    in_flight_bytes: u64,
+    /// Estimated bytes in the network before this ACK.
+    prior_in_flight_bytes: u64,
+    /// The part of `delivered_bytes` that the receiver reports as marked CE.
+    ce_bytes: u64,
+    /// Round-trip time measured by this ACK; None if this ACK gives no measurement.
+    rtt_s: Option<f64>,
+    /// Smoothed round-trip time, including the measurement by this ACK; 0 before the first measurement.
+    srtt_s: f64,
+    /// The delivery rate sample of this ACK; None if there is none.
+    rate: Option<RateSample>,
+    /// Position in the stream of the first byte that is still unacknowledged after this ACK; starts at 1.
+    snd_una: u64,
+    /// Position of the next byte to send. A round trip ends once `snd_una` passes an earlier value of `snd_nxt`.
+    snd_nxt: u64,
+    /// Whether the ACK carries an ECN echo.
+    ece: bool,
+    /// Whether the sender is in loss recovery after this ACK.
+    in_recovery: bool,
+}
+
+impl AckReport {
+    fn new(report: &cwndlab_tcp::AckReport, after: &cwndlab_tcp::AfterAck, growth_bytes: u64) -> AckReport {
+        AckReport {
+            now_s: seconds(report.now),
+            mss: report.mss,
+            growth_bytes,
+            acked_bytes: report.acked_bytes,
+            sacked_bytes: report.sacked_bytes,
+            delivered_bytes: report.delivered_bytes,
+            lost_bytes: after.lost_bytes,
+            prior_flight_bytes: report.prior_flight_bytes,
+            in_flight_bytes: after.in_flight_bytes,
+            prior_in_flight_bytes: report.prior_in_flight_bytes,
+            ce_bytes: report.ce_bytes,
+            rtt_s: report.rtt.map(seconds),
+            srtt_s: seconds(report.srtt),
+            rate: report.rate.as_ref().map(RateSample::new),
+            snd_una: report.snd_una,
+            snd_nxt: report.snd_nxt,
+            ece: report.ece,
+            in_recovery: after.in_recovery,
+        }
+    }
 }
 
 #[pymethods]
 impl AckReport {
-    /// When the ACK arrived.
-    #[getter]
-    fn now_s(&self) -> f64 {
-        seconds(self.report.now)
-    }
-    /// Payload bytes of a full segment.
-    #[getter]
-    fn mss(&self) -> u32 {
-        self.report.mss
-    }
-    /// Acknowledged bytes for which congestion avoidance may open the window. 0 during recovery, and if cwnd did not
-    /// limit the sender. Bytes that the engine's slow start has used to open the window are not included.
-    #[getter]
-    fn growth_bytes(&self) -> u64 {
-        self.growth_bytes
-    }
-    /// Payload bytes that this ACK newly acknowledges, cumulatively.
-    #[getter]
-    fn acked_bytes(&self) -> u64 {
-        self.report.acked_bytes
-    }
-    /// Payload bytes that this ACK newly reports by SACK.
-    #[getter]
-    fn sacked_bytes(&self) -> u64 {
-        self.report.sacked_bytes
-    }
-    /// Payload bytes that this ACK is the first to report as arrived, cumulatively or by SACK.
-    #[getter]
-    fn delivered_bytes(&self) -> u64 {
-        self.report.delivered_bytes
-    }
-    /// Bytes that the sender newly considers lost because of this ACK.
-    #[getter]
-    fn lost_bytes(&self) -> u64 {
-        self.after.lost_bytes
-    }
-    /// Bytes sent and not cumulatively acknowledged before this ACK.
-    #[getter]
-    fn prior_flight_bytes(&self) -> u64 {
-        self.report.prior_flight_bytes
-    }
-    /// Estimated bytes in the network: neither acknowledged, nor reported by SACK, nor lost.
-    #[getter]
-    fn in_flight_bytes(&self) -> u64 {
-        self.after.in_flight_bytes
-    }
-    /// Estimated bytes in the network before this ACK.
-    #[getter]
-    fn prior_in_flight_bytes(&self) -> u64 {
-        self.report.prior_in_flight_bytes
-    }
-    /// The part of `delivered_bytes` that the receiver reports as marked CE.
-    #[getter]
-    fn ce_bytes(&self) -> u64 {
-        self.report.ce_bytes
-    }
-    /// Round-trip time measured by this ACK; None if this ACK gives no measurement.
-    #[getter]
-    fn rtt_s(&self) -> Option<f64> {
-        self.report.rtt.map(seconds)
-    }
-    /// Smoothed round-trip time, including the measurement by this ACK; 0 before the first measurement.
-    #[getter]
-    fn srtt_s(&self) -> f64 {
-        seconds(self.report.srtt)
-    }
-    /// The delivery rate sample of this ACK; None if there is none.
-    #[getter]
-    fn rate(&self) -> Option<RateSample> {
-        self.report.rate.map(|sample| RateSample { sample })
-    }
-    /// Position in the stream of the first byte that is still unacknowledged after this ACK; starts at 1.
-    #[getter]
-    fn snd_una(&self) -> u64 {
-        self.report.snd_una
-    }
-    /// Position of the next byte to send. A round trip ends once `snd_una` passes an earlier value of `snd_nxt`.
-    #[getter]
-    fn snd_nxt(&self) -> u64 {
-        self.report.snd_nxt
-    }
-    /// Whether the ACK carries an ECN echo.
-    #[getter]
-    fn ece(&self) -> bool {
-        self.report.ece
-    }
-    /// Whether the sender is in loss recovery after this ACK.
-    #[getter]
-    fn in_recovery(&self) -> bool {
-        self.after.in_recovery
-    }
     fn __repr__(&self) -> String {
-        let r = &self.report;
         format!(
             "AckReport(now_s={}, acked_bytes={}, sacked_bytes={}, lost_bytes={}, rtt_s={}, in_recovery={})",
-            seconds(r.now),
-            r.acked_bytes,
-            r.sacked_bytes,
-            self.after.lost_bytes,
-            r.rtt.map_or("None".into(), |rtt| seconds(rtt).to_string()),
-            if self.after.in_recovery { "True" } else { "False" },
+            self.now_s,
+            self.acked_bytes,
+            self.sacked_bytes,
+            self.lost_bytes,
+            self.rtt_s.map_or("None".into(), |rtt| rtt.to_string()),
+            if self.in_recovery { "True" } else { "False" },
         )
     }
 }
 
 /// The delivery rate over the time from a segment's transmission to its acknowledgment.
-#[pyclass(frozen, module = "cwndlab")]
+#[pyclass(frozen, get_all, module = "cwndlab")]
+#[derive(Clone, Copy)]
 pub struct RateSample {
-    sample: cwndlab_tcp::RateSample,
-}
-
-#[pymethods]
-impl RateSample {
     /// Bytes delivered in the sampled time.
-    #[getter]
-    fn delivered_bytes(&self) -> u64 {
-        self.sample.delivered_bytes
-    }
+    delivered_bytes: u64,
     /// Length of the sampled time: the longer of the times to send the bytes and to acknowledge them.
-    #[getter]
-    fn interval_s(&self) -> f64 {
-        seconds(self.sample.interval)
-    }
+    interval_s: f64,
     /// The delivery rate in bit/s: `delivered_bytes` over `interval_s`; None if the interval is 0.
-    #[getter]
-    fn rate_bps(&self) -> Option<f64> {
-        let interval = seconds(self.sample.interval);
-        (interval > 0.0).then(|| self.sample.delivered_bytes as f64 * 8.0 / interval)
-    }
+    rate_bps: Option<f64>,
     /// Total bytes that had been delivered when the segment was sent. A congestion control can use this number to count
     /// round trips.
-    #[getter]
-    fn prior_delivered_bytes(&self) -> u64 {
-        self.sample.prior_delivered_bytes
-    }
+    prior_delivered_bytes: u64,
     /// Smallest round-trip time of the last 10 s; None if none was measured.
-    #[getter]
-    fn min_rtt_s(&self) -> Option<f64> {
-        let min_rtt = self.sample.min_rtt;
-        (!min_rtt.is_never()).then(|| seconds(min_rtt))
-    }
+    min_rtt_s: Option<f64>,
     /// Whether the application limited the sender in the sampled time.
-    #[getter]
-    fn app_limited(&self) -> bool {
-        self.sample.app_limited
-    }
+    app_limited: bool,
     /// Whether the segment was a retransmission.
-    #[getter]
-    fn retransmission(&self) -> bool {
-        self.sample.retransmission
+    retransmission: bool,
+}
+
+impl RateSample {
+    fn new(sample: &cwndlab_tcp::RateSample) -> RateSample {
+        let interval_s = seconds(sample.interval);
+        RateSample {
+            delivered_bytes: sample.delivered_bytes,
+            interval_s,
+            rate_bps: (interval_s > 0.0).then(|| sample.delivered_bytes as f64 * 8.0 / interval_s),
+            prior_delivered_bytes: sample.prior_delivered_bytes,
+            min_rtt_s: (!sample.min_rtt.is_never()).then(|| seconds(sample.min_rtt)),
+            app_limited: sample.app_limited,
+            retransmission: sample.retransmission,
+        }
     }
 }
 
@@ -454,7 +409,7 @@ impl Contract for PyLaw {
         window: &mut Window,
     ) -> Result<(), LawError> {
         self.call("on_ack", window, |py, _| {
-            self.on_ack.call1(py, (Bound::new(py, AckReport { report: *report, after: *after, growth_bytes })?,))
+            self.on_ack.call1(py, (Bound::new(py, AckReport::new(report, after, growth_bytes))?,))
         })
     }
 

@@ -232,8 +232,7 @@ impl Calendar {
     }
 
     /// The first day of the current week that has events; `None` if no day of this week has any.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
+    #[inline]
     pub(super) fn first(&self) -> Option<First> {
         let word = self.week as usize % WORDS;
         let days = self.map[word];
@@ -242,8 +241,7 @@ impl Calendar {
 
     /// Makes the next week that has events the current one. Returns what [`Calendar::first`] then returns; `None` if there
     /// are no events.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
+    #[inline]
     pub(super) fn advance(&mut self) -> Option<First> {
         let ahead = self.summary.rotate_right(self.week as u32 % WORDS as u32).trailing_zeros();
         self.week += u64::from(ahead);
@@ -287,9 +285,7 @@ impl Calendar {
         self.free = at;
         entry.source
     }
-
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
+    #[inline]
     fn set_head(&mut self, first: First, slot: usize, head: u32) {
         self.heads[slot] = head;
         if head == NIL {

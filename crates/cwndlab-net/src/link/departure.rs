@@ -59,17 +59,6 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Whether the queue decides at departure or a service is scheduled. If neither, the caller can skip
-    /// [`Link::serve`], [`Link::pop_dropped`] and [`Link::take_marked`].
-    #[inline]
-    pub fn is_served(&self) -> bool {
-        match &self.discipline {
-            Discipline::AtArrival(_) => false,
-            Discipline::Bounded(class) => !class.due().is_never(),
-            Discipline::AtDeparture(_) => true,
-        }
-    }
-
     /// Whether nothing is left to do after [`Link::offer`] for a caller that has scheduled the next service for
     /// `armed`: that time has not changed, and no packet was dropped or marked.
     #[inline]

@@ -58,11 +58,6 @@ impl<P> Pie<P> {
     pub fn bytes(&self) -> u64 {
         self.fifo.bytes
     }
-    /// The probability of a drop, as of the last update.
-    pub fn drop_probability(&self) -> f64 {
-        self.controller.drop_prob
-    }
-
     fn update_until(&mut self, now: Time) {
         while self.next_update <= now {
             let before = self.controller;

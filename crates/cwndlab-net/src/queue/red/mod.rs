@@ -53,12 +53,6 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// Share of the time in which the average was between the thresholds; `None` before any time has passed.
-    pub fn share_between(&self) -> Option<f64> {
-        let total = self.below + self.between + self.above;
-        (total > Time::ZERO).then(|| self.between.as_secs_f64() / total.as_secs_f64())
-    }
-
     /// The time counter of the region in which `average` lies.
     #[inline]
     pub(super) fn holding<T: PartialOrd + Copy>(&mut self, average: T, min_th: T, max_th: T) -> &mut Time {

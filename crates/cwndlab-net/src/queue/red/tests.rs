@@ -213,7 +213,6 @@ fn the_time_in_each_region_adds_up_and_decays_through_the_thresholds_while_idle(
     let steps = |from: f64, to: f64| libm::log(to / from) / libm::log(0.998) / 1e3;
     assert!((regions.above.as_secs_f64() - 0.1 - steps(20.0, 15.0)).abs() < 1e-6, "{regions:?}");
     assert!((regions.between.as_secs_f64() - steps(15.0, 5.0)).abs() < 1e-6, "{regions:?}");
-    assert!((regions.share_between().unwrap() - regions.between.as_secs_f64() / 2.0).abs() < 1e-9);
 }
 
 /// Linux's diffserv example: min 15 KB, burst 20, avpkt 1000 gives a weight of 2^-3.

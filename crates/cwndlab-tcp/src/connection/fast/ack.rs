@@ -181,7 +181,7 @@ impl Connection {
             let srtt = s.snd.rtt.srtt(&cfg.rto);
             let is_settled = needs.idle_acks && s.cc.on_idle_ack(&s.snd.plain_ack(now, 0, None), srtt);
             if is_settled && self.rest == Rest::FeedsLaw {
-                self.rest = Rest::AtRest;
+                self.rest = Rest::Complete;
             }
             if s.cc.limits_itself() {
                 rate.on_app_limited(0);

@@ -18,8 +18,8 @@ use crate::tuned_buffer::Held;
 pub(in crate::connection) enum Rest {
     #[default]
     Busy,
-    /// At rest.
-    AtRest,
+    /// At rest, and ACKs change nothing.
+    Complete,
     /// At rest, but each ACK is passed to the law, whose state may change.
     FeedsLaw,
 }
@@ -34,7 +34,7 @@ impl Connection {
         } else if self.sender.cc.needs().idle_acks {
             Rest::FeedsLaw
         } else {
-            Rest::AtRest
+            Rest::Complete
         };
     }
 
@@ -153,7 +153,7 @@ mod tests {
                 ts_ecr: cfg.timestamp(now - Time::from_millis(50)),
                 ..Header::default()
             };
-            taken += u32::from(end.rest == Rest::AtRest && end.clone().take_at_rest(&cfg, now, &header, None));
+            taken += u32::from(end.rest == Rest::Complete && end.clone().take_at_rest(&cfg, now, &header, None));
             deliver(&cfg, &mut end, now, &Segment::from(header), true);
             while poll(&mut end, &cfg, now, true).is_some() {}
         }

@@ -103,9 +103,9 @@ impl Fack1998 {
         self.active || has_blocks || kind != AckKind::New
     }
 
-    fn repair(&mut self, piece: Piece) -> Result<Piece, Wait> {
+    fn repair(&mut self, piece: Piece) -> Piece {
         self.repairs = true;
-        Ok(piece)
+        piece
     }
 }
 
@@ -152,7 +152,7 @@ impl Algorithm for Fack1998 {
 
     fn next(&mut self, v: &mut View<'_>, new: &InOrder<'_>) -> Result<Piece, Wait> {
         if v.s.resend_first {
-            return self.repair(v.s.first(v.flight));
+            return Ok(self.repair(v.s.first(v.flight)));
         }
         if self.waits(v.s) {
             return Err(Wait::Recovery);
@@ -163,7 +163,7 @@ impl Algorithm for Fack1998 {
         Fack1998::forward(v);
         let room = self.room(&v.read()).ok_or(Wait::Recovery)?;
         match v.s.hole_piece(v.flight, self.high_rxt.max(v.s.una)) {
-            Some(hole) => self.repair(hole),
+            Some(hole) => Ok(self.repair(hole)),
             None => new.next(v.s, v.flight, room),
         }
     }
