@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ from cwndlab.report.draft import draft, write_verdicts
 from cwndlab.report.model import Fact, ReportView
 from cwndlab.report.twin import Twin
 from cwndlab.report.write import Evidence, write
-from cwndlab.stats.results import AxisValue, CellInfo, Columns, NoRecords, Results, Variation
+from cwndlab.stats.results import CellRecords, Columns, Results, Variation
 from cwndlab.stats.sample import Sample, Streams
+from cwndlab.study.cells import AxisValue, CellInfo
+from cwndlab.study.labels import AxisInfo, Labels, QuantityInfo
 
 EXACT = Streams("exact")
 
@@ -75,7 +77,49 @@ FOUR = [
 ]  # fmt: skip
 
 
-class Tables(NoRecords):
+def make_labels(
+    units: Mapping[str, str],
+    *,
+    statistics: Mapping[str, str] | None = None,
+    ranges: Mapping[str, Range] | None = None,
+    adjustments: Mapping[str, Sequence[str]] | None = None,
+    centred: Collection[str] = (),
+    titles: Mapping[str, str] | None = None,
+    axes: Mapping[str, AxisInfo] | None = None,
+    names: Mapping[str, Mapping[str, AxisValue]] | None = None,
+) -> Labels:
+    """Quantities with these units, of which other things are known, too."""
+    quantities = {
+        name: QuantityInfo(
+            unit,
+            (titles or {}).get(name, ""),
+            (ranges or {}).get(name, ANY),
+            (statistics or {}).get(name, "mean"),
+            (adjustments or {}).get(name, ()),
+            name in centred,
+        )
+        for name, unit in units.items()
+    }
+    return Labels(quantities, axes or {}, names or {})
+
+
+def make_results(
+    cells: tuple[CellInfo, ...],
+    units: Mapping[str, str],
+    data: Mapping[tuple[str, str], Sequence[Any]],
+    *,
+    deterministic: Collection[str] = (),
+    seeds: Mapping[str, str] | None = None,
+    records: CellRecords | None = None,
+    **labels: Any,
+) -> Results:
+    """Results of quantities with these units; `labels` are as of `make_labels`."""
+    made = make_labels(units, **labels)
+    kept = records or CellRecords()
+    return Results(cells, made, data, deterministic=deterministic, seeds=seeds or {}, records=kept)
+
+
+class Tables(CellRecords):
     """Record tables by cell and name."""
 
     def __init__(self, tables: Mapping[tuple[str, str], Columns]) -> None:
@@ -129,7 +173,7 @@ def rfc2416() -> Results:
         data[(cell.id, "timeouts")] = [1.0]
         data[(cell.id, "first_retransmission")] = [8.278 if cell.axes["iw"] == 1 else 5.389]
 
-    return Results(
+    return make_results(
         cells,
         {"delivery": "s", "goodput": "kbit/s", "drops": "", "timeouts": "", "first_retransmission": "s"},
         data,
@@ -160,4 +204,4 @@ def rfc2415(
         data[(cell.id, "page_delays")] = [rng.lognormal(np.log(d), 0.5, 50).tolist() for d in delay]
         data[(cell.id, "power")] = (1.0 / delay).tolist()
     units = {"page_delay": "s", "page_delays": "s", "power": "MB/s"}
-    return Results(cells, units, data, ranges=dict.fromkeys(units, NON_NEGATIVE))
+    return make_results(cells, units, data, ranges=dict.fromkeys(units, NON_NEGATIVE))

@@ -20,8 +20,8 @@ from cwndlab.results.result import RunResult
 from cwndlab.results.result_folder import files_of
 from cwndlab.results.result_tables import overview
 from cwndlab.runs.catalogue import CATALOGUE
-from cwndlab.stats.results import CellInfo, Results
 from cwndlab.study import toml
+from cwndlab.study.cells import CellInfo, Cells
 from cwndlab.study.document import CLAIMS, Document, document_of_text, is_short, read_document
 from cwndlab.study.files import STUDY
 from cwndlab.study.modify import modify
@@ -67,7 +67,7 @@ class Study(StudySpec):
     @property
     def axes(self) -> dict[str, list[Scalar]]:
         """The axes of the study's cells, each with its values."""
-        return Results(tuple(CellInfo(cell.id, cell.axes) for cell in make_plan(self)), {}, {}).axes
+        return Cells(tuple(CellInfo(cell.id, cell.axes) for cell in make_plan(self))).axes
 
     @property
     def quantities(self) -> dict[str, str]:

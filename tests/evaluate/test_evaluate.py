@@ -22,8 +22,8 @@ from cwndlab.plan.scenario import Compiled
 from cwndlab.report.contents import unmeasured_results
 from cwndlab.runs.progress import Progress
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.stats.results import Results
 from cwndlab.study.schema import Model
+from synthetic import make_results
 
 LAWS = Path(__file__).parent.parent / "laws" / "stubborn.py"
 STUBBORN = f"{LAWS}:Stubborn"
@@ -394,7 +394,9 @@ def standing(folder: Path, own: float, better: str) -> Standing:
     data = {
         (cell.id, "goodput"): rng.normal(means[str(cell.axes["subject"])], 0.1, 10).tolist() for cell in cells
     }
-    (row,) = scorecard.judge(made, ["cubic"], {"small": Results(cells, {"goodput": "Mbit/s"}, data)}).rows
+    (row,) = scorecard.judge(
+        made, ["cubic"], {"small": make_results(cells, {"goodput": "Mbit/s"}, data)}
+    ).rows
     return row.standings["cubic"]["reno"]
 
 

@@ -232,7 +232,7 @@ def test_runs_of_another_engine_have_no_live_part() -> None:
 
 def test_a_report_says_why_it_has_no_live_part(tmp_path: Path) -> None:
     outputs = Outputs("A study", tmp_path)
-    synthetic.report(outputs, Results((), {}, {}), tmp_path, runnable="The runs are of a kernel.")
+    synthetic.report(outputs, Results(()), tmp_path, runnable="The runs are of a kernel.")
     page = (tmp_path / "report.html").read_text()
     assert "The runs are of a kernel." in page
     assert "<script" not in page

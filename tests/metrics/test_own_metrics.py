@@ -81,7 +81,7 @@ def test_a_metric_of_a_file_is_measured_shown_and_reopened_without_its_code(file
         for flow in ("cubic", "reno"):
             name = f"largest_transfer_{flow}"
             assert run.results.values("base", name)[replicate] == sent[flow] > 0
-    assert run.results.unit("largest_transfer_cubic") == "B"
+    assert run.results.labels.unit("largest_transfer_cubic") == "B"
     with pytest.raises(ValueError, match="opening results runs no code"):
         metrics.get("largest_transfer").measure(None)
 

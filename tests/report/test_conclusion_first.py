@@ -14,14 +14,16 @@ import synthetic
 from cwndlab.base.errors import StudyError
 from cwndlab.report.contents import Outputs, check, finding_text
 from cwndlab.report.render import readme_html
+from cwndlab.study.labels import AxisInfo
 from cwndlab.study.outputs import AnyTable, Claims, Figure
 
 WEB = synthetic.rfc2415()
 NAMED = replace(
     WEB,
-    titles={"webs": "browsers"},
-    axis_units={"iw": "segments"},
-    value_titles={("webs", "8"): "eight"},
+    labels=replace(
+        WEB.labels,
+        axes={"webs": AxisInfo("browsers", values={"8": "eight"}), "iw": AxisInfo(unit="segments")},
+    ),
 )
 
 
@@ -77,8 +79,8 @@ def test_axes_and_their_values_have_titles_and_units(tmp_path: Path) -> None:
     found = view.tables[0]
     assert getattr(found, "row_headings", ()) == ("browsers", "ftps")
     assert found.rows[0].keys == ("eight", "0")  # type: ignore[union-attr]
-    assert NAMED.setting("iw", 3) == "iw: 3 segments"
-    assert NAMED.setting("iw", 1) == "iw: 1 segment"
+    assert NAMED.labels.setting("iw", 3) == "iw: 3 segments"
+    assert NAMED.labels.setting("iw", 1) == "iw: 1 segment"
 
 
 def test_without_a_source_the_figure_is_the_finding(tmp_path: Path) -> None:

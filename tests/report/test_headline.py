@@ -22,8 +22,10 @@ from cwndlab.report.headline import (
 )
 from cwndlab.report.wording import table_view
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.results import AxisValue, Estimate, Results
+from cwndlab.stats.results import Estimate, Results
 from cwndlab.stats.tables import JudgedCell, JudgedTable
+from cwndlab.study.cells import AxisValue
+from cwndlab.study.labels import AxisInfo
 from cwndlab.study.outputs import Column, Figure, Table
 from cwndlab.study.schema import Quantity
 
@@ -183,7 +185,9 @@ def test_only_values_with_an_order_rise_or_fall(values: list[AxisValue], expecte
     cells = synthetic.grid(cc=values)
     data = {(cell.id, "goodput"): [9.0 - k, 9.1 - k, 9.2 - k] for k, cell in enumerate(cells)}
     spec = Figure.model_validate({"id": "f", "title": "F", "kind": "bar", "x": "cc", "quantity": "goodput"})
-    assert headline(spec, Results(cells, {"goodput": "Mbit/s"}, data)).shown.startswith(expected)
+    assert headline(spec, synthetic.make_results(cells, {"goodput": "Mbit/s"}, data)).shown.startswith(
+        expected
+    )
 
 
 def test_a_mean_and_a_p95_are_no_rivals() -> None:
@@ -206,7 +210,7 @@ def test_a_mean_and_a_p95_are_no_rivals() -> None:
             **{"quantities": list(names), "y_title": "completion time (s)"},
         }
     )
-    results = Results(cells, dict.fromkeys(names, "s"), data)
+    results = synthetic.make_results(cells, dict.fromkeys(names, "s"), data)
     assert "delay p95 has the larger" in headline(spec, results).shown  # what it must not say
     found = headline(of_one_statistic(spec, known), results)
     assert plain(found.shown).startswith("At iw = 1 and 2, red has the larger mean completion time (9.20")
@@ -229,7 +233,7 @@ def test_flows_that_are_alike_lead_together() -> None:
         for cell in cells
         for flow, mean in means.items()
     }
-    results = Results(cells, dict.fromkeys(means, "Mbit/s"), data)
+    results = synthetic.make_results(cells, dict.fromkeys(means, "Mbit/s"), data)
     text = shown(study("f", quantities=list(means), y_title="goodput"), results)
     assert text.startswith(
         "At buffer = 1 and 2, cross 1 and cross 2 have the largest goodput "
@@ -245,8 +249,12 @@ def test_a_flow_is_compared_with_itself_in_another_cell_and_with_others_in_its_o
         for cell in cells
         for flow in ("bulk", "video")
     }
-    names = {"cc": "congestion control of video"}
-    results = Results(cells, dict.fromkeys(("bulk", "video"), "Mbit/s"), data, titles=names)
+    results = synthetic.make_results(
+        cells,
+        dict.fromkeys(("bulk", "video"), "Mbit/s"),
+        data,
+        axes={"cc": AxisInfo("congestion control of video")},
+    )
     text = shown(study("f", series=["cc"], quantities=["bulk", "video"], y_title="goodput"), results)
     assert text.startswith(
         "With congestion control of video = cubic: at buffer = 1 and 2, bulk has the larger goodput "
@@ -262,7 +270,7 @@ def test_equal_runs_are_compared_too() -> None:
         (cell.id, "goodput"): [10.0] * 5 if cell.axes["queue"] == "drop-tail" else [4.2, 4.3, 4.4, 4.3, 4.3]
         for cell in cells
     }
-    results = Results(cells, {"goodput": "Mbit/s"}, data)
+    results = synthetic.make_results(cells, {"goodput": "Mbit/s"}, data)
     assert shown(study("f", series=["queue"], quantity="goodput"), results) == (
         "At buffer = 1, drop-tail has the larger goodput (10 against 4.30 Mbit/s)."
     )
@@ -294,7 +302,7 @@ def test_the_largest_relative_difference_is_stated_first() -> None:
         for cell in cells
         for flow, base in (("a", 10.0), ("b", 11.0))
     }
-    results = Results(cells, dict.fromkeys(("a", "b"), "Mbit/s"), data)
+    results = synthetic.make_results(cells, dict.fromkeys(("a", "b"), "Mbit/s"), data)
     text = shown(study("f", quantities=["a", "b"], y_title="goodput"), results)
     assert text.startswith("Goodput of a rises from 10 to 80 Mbit/s")
 
@@ -308,7 +316,7 @@ def test_what_kernels_change_is_stated_before_larger_differences() -> None:
         for cell in cells
         for flow, base in (("a", 10.0), ("b", 90.0))
     }
-    results = Results(cells, dict.fromkeys(("a", "b"), "Mbit/s"), data)
+    results = synthetic.make_results(cells, dict.fromkeys(("a", "b"), "Mbit/s"), data)
     text = shown(study("f", series=["kernel"], quantities=["a", "b"], y_title="goodput"), results)
     assert text.startswith(
         "At buffer = 1 and 2, kernel = 7.3 has the larger goodput of a (15 against 10 Mbit/s)."
@@ -319,7 +327,7 @@ def test_what_kernels_change_is_stated_before_larger_differences() -> None:
         for flow, base in (("a", 10.0), ("b", 90.0))
     }
     spec = Figure.model_validate(study("f", series=["kernel"], quantities=["a", "b"], y_title="goodput"))
-    found = headline(spec, Results(cells, dict.fromkeys(("a", "b"), "Mbit/s"), alike))
+    found = headline(spec, synthetic.make_results(cells, dict.fromkeys(("a", "b"), "Mbit/s"), alike))
     assert "b has the larger goodput" in found.shown and "the runs do not tell" in found.undecided.lower()
 
 
@@ -329,7 +337,7 @@ def test_another_figure_answers_where_the_first_leaves_all_open() -> None:
     for cell in cells:
         data[cell.id, "goodput"] = [9.0, 10.0, 11.0]
         data[cell.id, "delay"] = [10.0 * float(cell.axes["buffer"]) + noise for noise in (0.1, 0.2, 0.3)]
-    results = Results(cells, {"goodput": "Mbit/s", "delay": "ms"}, data)
+    results = synthetic.make_results(cells, {"goodput": "Mbit/s", "delay": "ms"}, data)
     figures = [Figure.model_validate(study(name, quantity=name)) for name in ("goodput", "delay")]
     assert plain(first_headline(figures, results).shown).startswith("Delay rises from 10.2 to 20.2 ms")
 
@@ -341,4 +349,4 @@ def test_cells_that_fall_on_the_same_point_are_not_taken_for_one() -> None:
         for k, cell in enumerate(cells)
     }
     spec = Figure.model_validate(study("f", quantity="goodput"))
-    assert not any(headline(spec, Results(cells, {"goodput": "Mbit/s"}, data)))
+    assert not any(headline(spec, synthetic.make_results(cells, {"goodput": "Mbit/s"}, data)))

@@ -43,7 +43,11 @@ def test_each_margin_is_named_once_with_its_quantities(
     tmp_path: Path, margins: dict[str, Margin], words: str
 ) -> None:
     (tmp_path / "t.csv").write_text("webs,ftps,iw1,iw2\n8,0,0.56,0.5\n16,1,1.04,0.9\n")
-    results = replace(synthetic.rfc2415(), margins=margins)
+    made = synthetic.rfc2415()
+    quantities = {
+        name: info._replace(margin=margins.get(name)) for name, info in made.labels.quantities.items()
+    }
+    results = replace(made, labels=replace(made.labels, quantities=quantities))
     outputs = Outputs("A study", tmp_path, tables=[Table.model_validate(TABLE)])
     (_, agrees), *_ = synthetic.report(outputs, results, tmp_path).rule
     assert f"({words}; never less" in agrees

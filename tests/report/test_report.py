@@ -36,6 +36,7 @@ from cwndlab.report.svg import inline_svg
 from cwndlab.report.wording import table_view
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Variation
+from cwndlab.study.labels import AxisInfo
 from cwndlab.study.outputs import AnyTable, Claim, Claims, Figure, Mark
 from cwndlab.study.schema import Quantity
 
@@ -288,7 +289,7 @@ def test_equal_marks_of_a_figure_share_their_shape() -> None:
 def test_a_part_that_was_not_run_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
     results = synthetic.rfc2415()
     some = tuple(c for c in results.cells if c.axes["iw"] == 1)
-    restricted = type(results)(some, results.units, results.data)
+    restricted = replace(results, cells=some)
     view = synthetic.report(outputs(tmp_path), restricted, tmp_path / "o")
     # the table shows what there is
     assert view.omitted == ("Of cells that were not run: claims falls, wrong",)
@@ -306,8 +307,9 @@ def test_what_a_study_has_one_of_needs_no_name_where_it_was_not_run() -> None:
 
 def test_an_axis_that_no_cell_has_that_was_run_is_not_an_error_of_the_study(tmp_path: Path) -> None:
     results = synthetic.rfc2415()
+    axes = dict.fromkeys(("webs", "ftps", "iw"), AxisInfo())
     without = tuple(c._replace(axes={"webs": c.axes["webs"]}) for c in results.cells if c.axes["ftps"] == 0)
-    restricted = replace(results, cells=without[::4], study_axes=("webs", "ftps", "iw"))
+    restricted = replace(results, cells=without[::4], labels=replace(results.labels, axes=axes))
     view = synthetic.report(outputs(tmp_path), restricted, tmp_path / "o")
     assert view.omitted and not any("no axis" in line for line in view.omitted)
 
@@ -405,9 +407,10 @@ def test_intervals_are_bars_on_a_scale_that_the_columns_of_a_group_share() -> No
     spec = TypeAdapter(AnyTable).validate_python(
         {"id": "t", "title": "T", "rows": ["webs", "ftps"], "columns": columns}
     )
-    results = replace(synthetic.rfc2415(), flows=("b",))
+    made = synthetic.rfc2415()
+    results = replace(made, labels=replace(made.labels, flows=("b",)))
     [table] = judge(Outputs("A study", Path(), tables=[spec]), results).grids
-    view = table_view(table, results)
+    view = table_view(table, results.labels)
     bars = [number.bar for row in view.rows for number in row.numbers]
     assert {bar[3] for bar in bars if bar} == {None, 0}
     assert max(bar[2] for bar in bars if bar) == 100

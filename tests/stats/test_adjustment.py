@@ -12,8 +12,10 @@ from cwndlab import Dumbbell, Flow, Run, Study, StudyError
 from cwndlab.base.numbers import ANY, NON_NEGATIVE, SHARE
 from cwndlab.stats import intervals
 from cwndlab.stats.adjustment import FEWEST_ADJUSTED, adjust
-from cwndlab.stats.results import CellInfo, Results
+from cwndlab.stats.results import Results
 from cwndlab.stats.stopping import StoppingRule, replicates_by_cell
+from cwndlab.study.cells import CellInfo
+from synthetic import make_results
 
 
 def runs(rng: np.random.Generator, n: int, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
@@ -94,7 +96,7 @@ def results(n: int) -> Results:
     for cell, level in (("a", 10.0), ("b", 12.0)):
         data[cell, "delay"] = (level + load + rng.normal(0.0, 0.2, n)).tolist()
         data[cell, "excess"] = load.tolist()
-    return Results(
+    return make_results(
         (CellInfo("a", {"x": 1}), CellInfo("b", {"x": 2})),
         {"delay": "s", "excess": "B"},
         data,

@@ -18,11 +18,12 @@ from cwndlab.stats.expression import Evaluator
 from cwndlab.stats.results import Results
 from cwndlab.stats.sample import Sample
 from cwndlab.stats.verdict import Verdict
+from cwndlab.study.labels import AxisInfo
 from cwndlab.study.outputs import Claim
 
 WEB = synthetic.rfc2415()
 TRACE = synthetic.rfc2416()
-SMALL = Results(WEB.cells[:8], WEB.units, WEB.data)
+SMALL = dataclasses.replace(WEB, cells=WEB.cells[:8])
 
 
 def claim(expression: str | None, **more: Any) -> Claim:
@@ -88,7 +89,7 @@ def test_lists_are_compared_whole_and_element_by_element(expression: str) -> Non
 def test_lists_that_came_out_empty_or_short_are_no_error() -> None:
     cells = synthetic.grid(variant=["a", "b"])
     drops = {("variant=a", "drops"): [[7.0, 9.0]], ("variant=b", "drops"): [[]]}
-    results = Results(cells, {"drops": ""}, drops, deterministic={cell.id for cell in cells})
+    results = synthetic.make_results(cells, {"drops": ""}, drops, deterministic={cell.id for cell in cells})
     assert verdict("drops[variant=a] == [7, 9]", results) is Verdict.HOLDS
     assert verdict("drops[variant=b] == []", results) is Verdict.HOLDS
     assert verdict("drops[variant=b] == [7]", results) is Verdict.FAILS
@@ -102,7 +103,7 @@ def test_a_claim_inside_the_noise_is_undecided() -> None:
     rng = np.random.default_rng(1)
     cells = synthetic.grid(iw=[1, 2])
     data = {(c.id, "delay"): rng.normal(1.0, 0.1, 10).tolist() for c in cells}
-    noise = Results(cells, {"delay": "s"}, data)
+    noise = synthetic.make_results(cells, {"delay": "s"}, data)
     assert verdict("delay[iw=1] < delay[iw=2]", noise) is Verdict.UNDECIDED
     assert verdict("delay[iw=1] < 0.5 or delay[iw=1] < delay[iw=2]", noise) is Verdict.UNDECIDED
     assert verdict("delay[iw=1] > 0.5 or delay[iw=1] < delay[iw=2]", noise) is Verdict.HOLDS
@@ -114,7 +115,7 @@ def test_many_noisy_cells_together_decide_nothing() -> None:
     rng = np.random.default_rng(4)
     cells = synthetic.grid(k=list(range(30)))
     data = {(c.id, "delay"): rng.normal(1.0, 0.1, 10).tolist() for c in cells}
-    noise = Results(cells, {"delay": "s"}, data)
+    noise = synthetic.make_results(cells, {"delay": "s"}, data)
     # Some sample mean lies above and some below 1 in nearly every resample; no single cell is sure of it.
     assert verdict("any(delay > 1.09)", noise) is not Verdict.HOLDS
     assert verdict("all(delay < 1.09)", noise) is not Verdict.FAILS
@@ -135,10 +136,16 @@ def test_pairing_decides_what_independent_runs_could_not() -> None:
     load = rng.normal(1.0, 0.3, 10)
     cells = synthetic.grid(iw=[1, 2])
     paired = {(c.id, "delay"): (load * (1.0 if c.axes["iw"] == 1 else 0.97)).tolist() for c in cells}
-    assert verdict("delay[iw=2] < delay[iw=1]", Results(cells, {"delay": "s"}, paired)) is Verdict.HOLDS
+    assert (
+        verdict("delay[iw=2] < delay[iw=1]", synthetic.make_results(cells, {"delay": "s"}, paired))
+        is Verdict.HOLDS
+    )
     shuffled = dict(paired)
     shuffled[("iw=2", "delay")] = rng.permutation(paired[("iw=2", "delay")]).tolist()
-    assert verdict("delay[iw=2] < delay[iw=1]", Results(cells, {"delay": "s"}, shuffled)) is Verdict.UNDECIDED
+    assert (
+        verdict("delay[iw=2] < delay[iw=1]", synthetic.make_results(cells, {"delay": "s"}, shuffled))
+        is Verdict.UNDECIDED
+    )
 
 
 def test_the_scatter_of_single_runs_is_compared_with_its_uncertainty() -> None:
@@ -147,7 +154,7 @@ def test_the_scatter_of_single_runs_is_compared_with_its_uncertainty() -> None:
     data = {
         (c.id, "delay"): rng.normal(1.0, 0.02 if k == 0 else 0.2, 20).tolist() for k, c in enumerate(cells)
     }
-    both = Results(cells, {"delay": "s"}, data)
+    both = synthetic.make_results(cells, {"delay": "s"}, data)
     runs = np.array(data[cells[0].id, "delay"])
     share = float(np.std(runs, ddof=1) / np.mean(runs))
     assert (
@@ -155,7 +162,7 @@ def test_the_scatter_of_single_runs_is_compared_with_its_uncertainty() -> None:
     )
     assert verdict("scatter(delay[noise='high']) > 3 * scatter(delay[noise='low'])", both) is Verdict.HOLDS
     assert verdict("scatter(delay[noise='low']) < 0.019", both) is Verdict.UNDECIDED
-    few = Results(cells, {"delay": "s"}, {key: values[:2] for key, values in data.items()})
+    few = synthetic.make_results(cells, {"delay": "s"}, {key: values[:2] for key, values in data.items()})
     assert verdict("scatter(delay[noise='high']) > 0.01", few) is Verdict.UNDECIDED
 
 
@@ -167,7 +174,7 @@ def test_a_true_claim_is_rarely_called_false() -> None:
         data = {
             (c.id, "delay"): rng.normal(1.0 if c.axes["iw"] == 1 else 0.99, 0.03, 10).tolist() for c in cells
         }
-        came_out = verdict("delay[iw=2] < delay[iw=1]", Results(cells, {"delay": "s"}, data))
+        came_out = verdict("delay[iw=2] < delay[iw=1]", synthetic.make_results(cells, {"delay": "s"}, data))
         wrong += came_out is Verdict.FAILS
         decided += came_out is Verdict.HOLDS
     assert wrong / 300 <= 0.02
@@ -176,9 +183,9 @@ def test_a_true_claim_is_rarely_called_false() -> None:
 
 def test_one_random_replicate_or_a_missing_value_decides_nothing() -> None:
     cells = synthetic.grid(iw=[1, 2])
-    one = Results(cells, {"d": "s"}, {("iw=1", "d"): [1.0], ("iw=2", "d"): [2.0]})
+    one = synthetic.make_results(cells, {"d": "s"}, {("iw=1", "d"): [1.0], ("iw=2", "d"): [2.0]})
     assert verdict("d[iw=1] < d[iw=2]", one) is Verdict.UNDECIDED
-    missing = Results(cells, {"d": "s"}, {("iw=1", "d"): [1.0, 1.1, 1.2]})
+    missing = synthetic.make_results(cells, {"d": "s"}, {("iw=1", "d"): [1.0, 1.1, 1.2]})
     assert verdict("d[iw=1] < d[iw=2]", missing) is Verdict.UNDECIDED
 
 
@@ -195,7 +202,8 @@ def test_a_sentence_that_cannot_be_checked_says_why() -> None:
 
 
 def test_cells_that_differ_in_the_last_axis_alone_are_named_together_and_few_of_many() -> None:
-    words = dataclasses.replace(WEB, titles={"webs": "web clients"}, axis_units={"iw": "packets"})
+    axes = {"webs": AxisInfo("web clients"), "iw": AxisInfo(unit="packets")}
+    words = dataclasses.replace(WEB, labels=dataclasses.replace(WEB.labels, axes=axes))
     none = judge_claims([claim("all(page_delay[ftps=[0, 1], iw=[1, 3, 4]] > 1e6)")], words)[0]
     assert none.detail.startswith(
         "Holds in 0 of 18, fails in 18 (web clients: 8, ftps: 0, iw: 1, 3 and 4 packets; web clients: 8, "

@@ -8,13 +8,17 @@ from collections.abc import Collection, Sequence
 import pytest
 
 from cwndlab.stats.difference import NumberDifference, compare_datasets
-from cwndlab.stats.results import CellInfo, Results
+from cwndlab.stats.results import Results
+from cwndlab.study.cells import CellInfo
+from synthetic import make_results
 
 
 def dataset(values: Sequence[float], deterministic: Collection[str] = (), seed: str = "1") -> Results:
     """One cell with one quantity."""
     data = {("x", "delay"): list(values)}
-    return Results((CellInfo("x", {}),), {"delay": "s"}, data, deterministic=deterministic, seeds={"x": seed})
+    return make_results(
+        (CellInfo("x", {}),), {"delay": "s"}, data, deterministic=deterministic, seeds={"x": seed}
+    )
 
 
 def difference(a: Results, b: Results) -> NumberDifference:
@@ -52,7 +56,7 @@ def test_equal_numbers_are_counted() -> None:
 def test_significant_differences_come_first_by_size() -> None:
     def several(**values: float) -> Results:
         data = {("x", name): [value] for name, value in values.items()}
-        return Results((CellInfo("x", {}),), dict.fromkeys(values, "s"), data, deterministic={"x"})
+        return make_results((CellInfo("x", {}),), dict.fromkeys(values, "s"), data, deterministic={"x"})
 
     a, b = several(small=100.0, large=1.0, none=math.nan), several(small=101.0, large=3.0, none=2.0)
     assert [one.quantity for one in compare_datasets(a, b).moved] == ["large", "small", "none"]

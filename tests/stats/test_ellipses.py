@@ -7,7 +7,6 @@ import pytest
 
 import synthetic
 from cwndlab.stats import series
-from cwndlab.stats.results import Results
 from cwndlab.study.outputs import Figure
 
 SPEC = Figure(id="f", title="F", kind="ellipse", x="a", quantity="b")
@@ -16,7 +15,7 @@ SPEC = Figure(id="f", title="F", kind="ellipse", x="a", quantity="b")
 def ellipse(a: list[float], b: list[float]) -> series.Ellipse:
     (cell,) = synthetic.grid(iw=[1])
     (found,) = series.ellipses(
-        SPEC, Results((cell,), {"a": "s", "b": "s"}, {(cell.id, "a"): a, (cell.id, "b"): b})
+        SPEC, synthetic.make_results((cell,), {"a": "s", "b": "s"}, {(cell.id, "a"): a, (cell.id, "b"): b})
     )
     return found
 

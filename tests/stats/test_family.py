@@ -9,8 +9,10 @@ from cwndlab.base.numbers import ANY
 from cwndlab.stats.claims import judge_claim
 from cwndlab.stats.expression import Evaluator
 from cwndlab.stats.family import Family, claims_alone, joint_level
-from cwndlab.stats.results import CellInfo, Results
+from cwndlab.stats.results import Results
+from cwndlab.study.cells import CellInfo
 from cwndlab.study.outputs import Claim
+from synthetic import make_results
 
 CELLS = 40
 
@@ -21,7 +23,7 @@ def results(shift: float, seed: int = 1) -> Results:
     cells = tuple(CellInfo(f"x={k}", {"x": k}) for k in range(CELLS + 1))
     data = {(cell.id, "q"): rng.normal(0.0, 1.0, 10).tolist() for cell in cells}
     data[cells[-1].id, "q"] = [value + shift for value in data[cells[-1].id, "q"]]
-    return Results(cells, {"q": "s"}, data, ranges={"q": ANY})
+    return make_results(cells, {"q": "s"}, data, ranges={"q": ANY})
 
 
 def family(known: Results, expressions: list[str]) -> tuple[Family, frozenset[str]]:

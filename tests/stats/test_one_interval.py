@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +23,15 @@ from cwndlab.stats import series
 from cwndlab.stats.difference import compare_datasets
 from cwndlab.stats.expression import Evaluator
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.results import CellInfo, Results
+from cwndlab.stats.results import Results
 from cwndlab.stats.sample import Streams, is_less
 from cwndlab.stats.sensitivity import _change
 from cwndlab.stats.stopping import StoppingRule, replicates_by_cell
 from cwndlab.stats.tables import judge_table
+from cwndlab.study.cells import CellInfo
+from cwndlab.study.labels import QuantityInfo
 from cwndlab.study.outputs import Column, Figure, Table
-from synthetic import EXACT, sample
+from synthetic import EXACT, make_results, sample
 
 PAIRS = int(os.environ.get("CWNDLAB_PAIRS", "240"))
 KINDS = ("ratio", "difference", "increase", "decrease")
@@ -53,6 +55,11 @@ class Pair:
             "increase": f"increase({b}, {a})",
             "decrease": f"decrease({b}, {a})",
         }[self.kind]
+
+    @property
+    def info(self) -> QuantityInfo:
+        """What is known of the quantity."""
+        return self.results.labels.quantities["value"]
 
     @property
     def compare(self) -> str:
@@ -91,7 +98,7 @@ def pair(seed: int) -> Pair:
             values[:] = values[0]
         data[cell, "value"] = values.tolist()
         data[cell, "load"] = load[:n].tolist()
-    results = Results(
+    results = make_results(
         tuple(CellInfo(cell, {"v": cell, "subject": "s"}) for cell in "ab"),
         {"value": "Mbit/s", "load": "B"},
         data,
@@ -132,15 +139,7 @@ def in_figure_of_a_list(pair: Pair) -> Interval:
         (cell, name): [[value] if name == "value" else value for value in values]
         for (cell, name), values in pair.results.data.items()
     }
-    results = Results(
-        pair.results.cells,
-        pair.results.units,
-        lists,  # type: ignore[arg-type]
-        statistics=pair.results.statistics,
-        ranges=pair.results.ranges,
-        deterministic=pair.results.deterministic,
-        seeds=pair.results.seeds,
-    )
+    results = replace(pair.results, data=lists)  # type: ignore[arg-type]
     keys = {"quantity": "value", "compare": pair.compare, "where": {"v": "a"}}
     figure = Figure.model_validate({"id": "f", "title": "f", "kind": "bar", "x": "index", **keys})
     return _only(series.points(figure, results))
@@ -156,13 +155,10 @@ def _only(points: list[series.Point]) -> Interval:
 def of_cell(pair: Pair, cell: str) -> Results:
     """The results of one of both cells, under the name `x`."""
     values = {("x", name): values for (of, name), values in pair.results.data.items() if of == cell}
-    return Results(
-        (CellInfo("x", {"v": "x", "subject": "s"}),),
-        pair.results.units,
-        values,
-        statistics=pair.results.statistics,
-        ranges=pair.results.ranges,
-        adjustments=pair.results.adjustments,
+    return replace(
+        pair.results,
+        cells=(CellInfo("x", {"v": "x", "subject": "s"}),),
+        data=values,
         deterministic={"x"} if cell in pair.results.deterministic else (),
         seeds={"x": pair.results.seeds[cell]},
     )
@@ -209,7 +205,7 @@ def _differ(one: Pair) -> bool:
 ASKED: dict[Callable[[Pair], Interval], Callable[[Pair], bool]] = {
     in_table: lambda _: True,
     in_figure: lambda _: True,
-    in_figure_of_a_list: lambda one: not one.results.adjustments,
+    in_figure_of_a_list: lambda one: not one.info.controls,
     compared: _differ,
     of_a_choice: _differ,
     scored: lambda _: True,
@@ -254,7 +250,7 @@ def test_stopping_looks_at_the_interval_that_is_shown() -> None:
 
 def test_what_is_shown_is_decided_by_the_same_interval() -> None:
     """A claim that numbers of any sign differ is decided where their difference's interval leaves out 0."""
-    for one in pairs(lambda one: one.results.range("value") is ANY):
+    for one in pairs(lambda one: one.info.range is ANY):
         a, b = (one.results.sample(cell, "value") for cell in "ab")
         answer, apart = is_less(a, b), (b - a).estimate()
         low, high = apart.decided
@@ -284,7 +280,7 @@ def test_pairing_follows_from_the_random_numbers() -> None:
 
 def test_the_values_of_results_and_samples_cannot_be_changed() -> None:
     runs = [1.0, 2.0, 3.0]
-    results = Results((CellInfo("x", {}),), {"value": "s"}, {("x", "value"): runs})
+    results = make_results((CellInfo("x", {}),), {"value": "s"}, {("x", "value"): runs})
     before = results.estimate("x", "value")
     runs[0] = 100.0
     with pytest.raises(TypeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from cwndlab.stats.played import DRAWS, PlayedPaper
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import judge_table
 from cwndlab.study.outputs import Table
-from synthetic import EXACT
+from synthetic import EXACT, make_results
 
 IWS = (1, 2, 3, 4)
 GAINS = {1: 0.0, 2: 0.1, 3: 0.2, 4: 0.25}
@@ -92,7 +93,7 @@ def web(rng: np.random.Generator, replicates: int) -> Results:
     for cell in cells:
         middle = (1 - GAINS[int(cell.axes["iw"])]) * (1 + int(cell.axes["ftps"]))
         data[cell.id, "delay"] = np.exp(rng.normal(math.log(middle), 0.1, replicates)).tolist()
-    return Results(cells, {"delay": "s"}, data, ranges={"delay": NON_NEGATIVE})
+    return make_results(cells, {"delay": "s"}, data, ranges={"delay": NON_NEGATIVE})
 
 
 def as_paper(folder: Path, drawn: Results, factor: float = 1.0) -> Table:
@@ -163,7 +164,7 @@ def test_a_source_that_paired_its_runs_is_played_with_pairs(tmp_path: Path) -> N
     table = Table.model_validate(text)
     expected = {}
     for paired in (True, False):
-        results = Results(**{**vars(ours), "source_paired": paired})
+        results = replace(ours, labels=replace(ours.labels, source_paired=paired))
         judged = judge_table(table, results, tmp_path, [])
         expected[paired] = judged.cells[0][1].judgement
     one, other = expected[True], expected[False]

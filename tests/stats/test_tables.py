@@ -13,10 +13,11 @@ import synthetic
 from cwndlab.base.errors import StudyError
 from cwndlab.report.wording import table_view
 from cwndlab.stats.listing import judge_listing, lines_of_trace
-from cwndlab.stats.results import Estimate, NoRecords, Results, Variation
+from cwndlab.stats.results import CellRecords, Estimate, Results, Variation
 from cwndlab.stats.sensitivity import ChoiceOutcome, effects
 from cwndlab.stats.tables import JudgedCell, JudgedTable, judge_table
 from cwndlab.stats.verdict import Verdict
+from cwndlab.study.labels import QuantityInfo
 from cwndlab.study.outputs import Listing, Margin, Mark, Table
 
 PUBLISHED = """webs,ftps,iw1_s,iw3_pct
@@ -160,7 +161,8 @@ def test_an_empty_list_compares_the_whole_table(tmp_path: Path) -> None:
 def test_numbers_of_different_quantities_are_compared_where_the_table_says_so(tmp_path: Path) -> None:
     made = synthetic.rfc2415()
     other = {(cell.id, "other"): made.data[cell.id, "page_delay"] for cell in made.cells}
-    results = replace(made, data={**made.data, **other}, units={**made.units, "other": "s"})
+    quantities = {**made.labels.quantities, "other": QuantityInfo("s")}
+    results = replace(made, data={**made.data, **other}, labels=replace(made.labels, quantities=quantities))
 
     def of(word: str | None) -> Verdict:
         spec = levels(tmp_path, 0.8, compared_within=["webs", "ftps"])
@@ -177,8 +179,10 @@ def test_numbers_of_different_quantities_are_compared_where_the_table_says_so(tm
 
 
 def test_the_margin_of_a_quantity_is_used_for_its_levels_only(tmp_path: Path) -> None:
-    results = synthetic.rfc2415()
-    object.__setattr__(results, "margins", {"page_delay": Margin(absolute=0.001)})
+    made = synthetic.rfc2415()
+    info = made.labels.quantities["page_delay"]._replace(margin=Margin(absolute=0.001))
+    labels = replace(made.labels, quantities={**made.labels.quantities, "page_delay": info})
+    results = replace(made, labels=labels)
     spec = table(tmp_path, "webs,ftps,iw1_s,iw3_pct\n8,0,0.58,17.9\n")
     level, change = judge_table(spec, results, tmp_path, []).cells[0]
     assert level.judgement is not None and change.judgement is not None
@@ -286,7 +290,7 @@ def test_a_trace_becomes_lines_with_timeouts_of_their_own() -> None:
 
 
 def test_a_listing_without_segment_records_names_the_probe(tmp_path: Path) -> None:
-    results = replace(synthetic.rfc2416(), records=NoRecords())
+    results = replace(synthetic.rfc2416(), records=CellRecords())
     with pytest.raises(StudyError, match="segments_at"):
         judge_listing(listing(tmp_path), results, tmp_path, [])
 
@@ -323,7 +327,7 @@ def test_a_cell_compared_with_itself_shows_a_dash(tmp_path: Path) -> None:
 
 
 def outcome(*tables: JudgedTable) -> ChoiceOutcome:
-    return ChoiceOutcome(Variation("axis", "1", Results((), {}, {})), tables, [])
+    return ChoiceOutcome(Variation("axis", "1", Results(())), tables, [])
 
 
 def test_sensitivity_tells_how_far_each_choice_moves_a_table(tmp_path: Path) -> None:

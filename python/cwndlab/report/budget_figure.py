@@ -107,7 +107,7 @@ def bars(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
     charts = []
     for number, (panel, places) in enumerate(found.items()):
         bars_by_label = [
-            (" ".join(filter(None, ("" if x is None else results.value_title(spec.x, x), name))), mean)
+            (" ".join(filter(None, ("" if x is None else results.labels.value_title(spec.x, x), name))), mean)
             for x, bars in places.items()
             for name, mean in zip(short_names(list(bars)), bars.values(), strict=True)
         ]
@@ -138,7 +138,7 @@ def _chart(
     encoding = {
         "x": field(
             "x:N",
-            title=spec.x_title or results.title(spec.x or ""),
+            title=spec.x_title or results.labels.title(spec.x or ""),
             sort=places,
             axis=named_axis(places, spec),
         ),

@@ -14,9 +14,11 @@ from cwndlab import metrics
 from cwndlab.base.errors import StudyError, nearest
 from cwndlab.base.plain_files import read_inside
 from cwndlab.base.writing import with_unit
-from cwndlab.stats.results import AxisValue, Columns, NoRecords, Results, Value, results_of, was_not_run
+from cwndlab.stats.results import CellRecords, Columns, Results, Value
 from cwndlab.stats.tables import check_table, reference
 from cwndlab.stats.verdict import Verdict
+from cwndlab.study.cells import AxisValue, CellInfo, was_not_run
+from cwndlab.study.labels import Labels
 from cwndlab.study.outputs import AnyTable, Claim, Column, Figure, Mark, Table
 from cwndlab.study.study_spec import StudySpec
 
@@ -170,7 +172,7 @@ def _paragraph_text(template: str, results: Results) -> str:
     keys = dict.fromkeys(key for found in places.values() if found.axes for key in found.data)
     if len(keys) == 1:
         return text(*keys)
-    return " ".join(f"{results.setting(axis, *key)}. {text(key)}" for key in keys)
+    return " ".join(f"{results.labels.setting(axis, *key)}. {text(key)}" for key in keys)
 
 
 def _field(match: re.Match[str], evaluator: Evaluator) -> Field:
@@ -217,7 +219,7 @@ def count_claims(claims: Sequence[JudgedClaim]) -> str:
     return f"{text}; {', '.join(claim.id for claim in failed)} fail{'s' * (len(failed) == 1)}."
 
 
-class _EmptyRecords(NoRecords):
+class _EmptyRecords(CellRecords):
     """Records in which nothing happened (`CellRecords`)."""
 
     def table(self, cell: str, name: str) -> Columns:
@@ -233,7 +235,9 @@ def unmeasured_results(study: StudySpec, cells: Mapping[str, Mapping[str, AxisVa
         name: [[]] if metrics.is_list(quantity, known) else [float("nan")] for name, quantity in known.items()
     }
     data = {(cell, name): values for cell in cells for name, values in nothing.items()}
-    return results_of(study.outline, cells, data, deterministic=cells.keys(), records=_EmptyRecords())
+    shown = tuple(CellInfo(name, dict(axes)) for name, axes in cells.items())
+    labels = Labels.of(study.outline)
+    return Results(shown, labels, data, deterministic=cells.keys(), records=_EmptyRecords())
 
 
 def check(outputs: Outputs, results: Results) -> None:

@@ -125,7 +125,7 @@ def _draw_both(
     from .overlay import KERNEL, OVERLAID, SIMULATOR, overlay
 
     both = overlay(kernel, simulated, (KERNEL, SIMULATOR))
-    axis = list(both.study_axes)[-1]
+    axis = list(both.labels.axes)[-1]
     shared = [one for one in outputs.figures if one.kind in OVERLAID and AXIS not in one.where]
     joint = [one.model_copy(update={"series": [*one.series, axis], "about": _about(one)}) for one in shared]
     rest = [one for one in outputs.figures if one not in shared]

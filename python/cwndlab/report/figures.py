@@ -149,7 +149,7 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
     if not found:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
     unit = series.unit_of(spec, results)
-    name = results.title(spec.drawn_quantities[0])
+    name = results.labels.title(spec.drawn_quantities[0])
     x_title = spec.x_title or with_unit(name, unit)
     names = list(dict.fromkeys(c.series for c in found))
     rows: dict[str, list[Row]] = {}
@@ -168,7 +168,9 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
         encoding = {
             "x": field("x:Q", title=title_lines(x_title, spec), scale=LOG if spec.log_x else {}),
             "y": field("y:Q", title=spec.y_title or "share at most", scale={"domain": [0, 1]}),
-            "color": look_by_name("series:N", names, colours_of(names, results.flows, spec), legend=legend),
+            "color": look_by_name(
+                "series:N", names, colours_of(names, results.labels.flows, spec), legend=legend
+            ),
             "strokeDash": look_by_name("series:N", names, dashes_of(names, spec), legend=legend),
         }
         chart = mark_chart(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.8))
@@ -182,7 +184,7 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
     if not found:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
     titles = [
-        with_unit(results.title(name), results.unit(name))
+        with_unit(results.labels.title(name), results.labels.unit(name))
         for name in (spec.x or "", spec.drawn_quantities[0])
     ]
     x_title, y_title = spec.x_title or titles[0], spec.y_title or titles[1]

@@ -16,8 +16,9 @@ from typing import NamedTuple
 from cwndlab.base.errors import StudyError
 from cwndlab.base.writing import join_words
 from cwndlab.stats.field import INDEX
-from cwndlab.stats.results import AxisValue, Results, is_name
+from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedTable
+from cwndlab.study.cells import AxisValue, is_name
 from cwndlab.study.kernels import AXIS as KERNELS
 from cwndlab.study.outputs import Figure
 from cwndlab.study.schema import Quantity
@@ -146,10 +147,10 @@ def _drawn(spec: Figure, results: Results) -> DrawnLines:
             at = cell.axes[spec.x]
             named = named or is_name(at)
             number = LineValue(interval, sample)
-            lines.setdefault((flow, setting), {})[results.value_title(spec.x, at)] = number
-    y = spec.y_title or results.title(quantities[0])
+            lines.setdefault((flow, setting), {})[results.labels.value_title(spec.x, at)] = number
+    y = spec.y_title or results.labels.title(quantities[0])
     counted = _counted(_without_unit(y), series.unit_of(spec, results))
-    axes = Axes(_without_unit(results.title(spec.x)), results.axis_units.get(spec.x, ""), *counted)
+    axes = Axes(_without_unit(results.labels.title(spec.x)), results.labels.axis_unit(spec.x), *counted)
     return DrawnLines(lines, axes, named)
 
 
@@ -198,16 +199,16 @@ def _compare_settings(spec: Figure, results: Results, drawn: DrawnLines) -> list
 
 def _series_name(results: Results, axis: str, value: AxisValue) -> str:
     """A setting as the subject of a sentence: a name alone if it can only be that axis's."""
-    title = results.value_title(axis, value)
-    if is_name(value) and _without_unit(results.title(axis)) in ("congestion control", "queue", axis):
+    title = results.labels.value_title(axis, value)
+    if is_name(value) and _without_unit(results.labels.title(axis)) in ("congestion control", "queue", axis):
         return title
     return _setting_text(results, axis, value)
 
 
 def _setting_text(results: Results, axis: str, value: AxisValue) -> str:
-    unit = results.axis_units.get(axis, "")
-    title = _without_unit(results.title(axis))
-    return f"{title}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{results.value_title(axis, value)} {unit}".rstrip()
+    unit = results.labels.axis_unit(axis)
+    title, at = _without_unit(results.labels.title(axis)), results.labels.value_title(axis, value)
+    return f"{title}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{at} {unit}".rstrip()
 
 
 def _settings_text(results: Results, axes: Sequence[str], values: Sequence[AxisValue]) -> str:

@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.base.errors import StudyError
-from cwndlab.stats.results import Results, was_not_run
+from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedTable, judge_table
 from cwndlab.stats.verdict import Incompatible, Judgement
+from cwndlab.study.cells import was_not_run
 from cwndlab.study.outputs import Listing, Table
 from cwndlab.study.values import as_list, label
 

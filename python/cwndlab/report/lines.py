@@ -12,7 +12,8 @@ from cwndlab.base.errors import StudyError
 from cwndlab.base.writing import with_unit
 from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
-from cwndlab.stats.results import AxisValue, Results
+from cwndlab.stats.results import Results
+from cwndlab.study.cells import AxisValue
 from cwndlab.study.outputs import Figure
 from cwndlab.study.values import as_list
 
@@ -77,7 +78,7 @@ def draw(
     room = room_for(list(labels.values()), spec) if named and not bars and len(panels) == 1 else 0
     symbol = "square" if bars else "stroke"
     legend = None if room else legend_of(labels, symbol, spec, panels=len(panels), y_title=y_title)
-    colours = colours_of(names, results.flows, spec, bars=bars)
+    colours = colours_of(names, results.labels.flows, spec, bars=bars)
     colour = look_by_name("series:N", names, colours, legend=legend)
     dash = look_by_name("series:N", names, dashes_of(names, spec), legend=legend)
     parts = {f"panel{k}": [p for p in found if p.panel == panel] for k, panel in enumerate(panels)}
@@ -89,7 +90,7 @@ def draw(
         x = (
             _numeric_x(spec, x_title, places)
             if numeric
-            else _named_x(x_title, [results.value_title(spec.x or "", v) for v in places], spec)
+            else _named_x(x_title, [results.labels.value_title(spec.x or "", v) for v in places], spec)
         )
         over = flat_title(y_title, spec)
         y = field("y:Q", **{**over, "scale": along.scale, "axis": {**over["axis"], **along.axis}})
@@ -130,7 +131,7 @@ def _rows(points: Sequence[series.Point], spec: Figure, results: Results, *, num
     """A row for each point, with the value in place of an end that its interval lacks."""
     rows: list[Row] = [
         {
-            "x": _number(p.x) if numeric else results.value_title(spec.x or "", p.x),
+            "x": _number(p.x) if numeric else results.labels.value_title(spec.x or "", p.x),
             "y": p.interval.value,
             "low": p.interval.low if math.isfinite(p.interval.low) else p.interval.value,
             "high": p.interval.high if math.isfinite(p.interval.high) else p.interval.value,
@@ -147,14 +148,14 @@ def _rows(points: Sequence[series.Point], spec: Figure, results: Results, *, num
 def titles(spec: Figure, results: Results) -> tuple[str, str]:
     """What is along x and y, with units."""
     unit = series.unit_of(spec, results)
-    name = results.title(spec.drawn_quantities[0]) if spec.drawn_quantities else ""
+    name = results.labels.title(spec.drawn_quantities[0]) if spec.drawn_quantities else ""
     if spec.compare is not None:
         against = ", ".join(
-            results.setting(axis, v) for axis, value in spec.compare.to.items() for v in as_list(value)
+            results.labels.setting(axis, v) for axis, value in spec.compare.to.items() for v in as_list(value)
         )
         name = f"{spec.compare.kind} of {name} against {against}"
     y = spec.y_title or with_unit(name, unit)
-    x = spec.x_title or ("number" if spec.x == INDEX else results.title(spec.x or ""))
+    x = spec.x_title or ("number" if spec.x == INDEX else results.labels.title(spec.x or ""))
     return x, y
 
 

@@ -21,7 +21,8 @@ from .conditions import network_words, space_unit
 from .model import Definition, Fact
 
 if TYPE_CHECKING:
-    from cwndlab.stats.results import CellInfo, Results, Value
+    from cwndlab.stats.results import Results, Value
+    from cwndlab.study.cells import CellInfo
     from cwndlab.study.schema import Quantity
 
 #: The copy of a kernel's stack of your own in a result folder.

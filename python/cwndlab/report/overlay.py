@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cwndlab.stats.results import CellInfo, Results, Value
+from cwndlab.stats.results import Results, Value
+from cwndlab.study.cells import CellInfo
+from cwndlab.study.labels import AxisInfo
 
 #: The names of both in a kernel's report.
 KERNEL, SIMULATOR = "kernel", "simulator"
@@ -30,16 +32,12 @@ def overlay(a: Results, b: Results, names: tuple[str, str]) -> Results:
         seeds |= {made: results.seeds.get(id_, "") for id_, made in ids.items()}
         deterministic |= {made for id_, made in ids.items() if id_ in results.deterministic}
         data |= {(ids[id_], q): values for (id_, q), values in results.data.items() if id_ in ids}
-    return replace(
-        a,
-        cells=tuple(cells),
-        data=data,
-        units={**b.units, **a.units},
-        ranges={**b.ranges, **a.ranges},
-        deterministic=deterministic,
-        seeds=seeds,
-        study_axes=(*a.study_axes, axis),
+    labels = replace(
+        a.labels,
+        quantities={**b.labels.quantities, **a.labels.quantities},
+        axes={**a.labels.axes, axis: AxisInfo()},
     )
+    return replace(a, cells=tuple(cells), labels=labels, data=data, deterministic=deterministic, seeds=seeds)
 
 
 def without_source(name: str) -> str:

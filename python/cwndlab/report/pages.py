@@ -122,7 +122,7 @@ def comparison(
     title: str, names: tuple[str, str], found: DatasetComparison, figures: Sequence[Figure], both: Results
 ) -> str:
     """Two runs on one self-contained page: what moved, and the figures that can show both (`overlay`)."""
-    axis = list(both.study_axes)[-1]
+    axis = list(both.labels.axes)[-1]
     drawings = []
     for spec in figures:
         if spec.kind in OVERLAID:

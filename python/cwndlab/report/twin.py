@@ -149,7 +149,7 @@ def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[TwinNumber]:
 def _other_numbers(sim: Results, kernel: Results, shown: set[tuple[str, str]]) -> Iterator[TwinNumber]:
     """The numbers that are in no table and that either side measured."""
     for cell in kernel.cells:
-        for quantity, unit in kernel.units.items():
+        for quantity, info in kernel.labels.quantities.items():
             key = (cell.id, quantity)
             if key in shown or key not in kernel.data or key not in sim.data or kernel.is_list(quantity):
                 continue
@@ -157,13 +157,13 @@ def _other_numbers(sim: Results, kernel: Results, shown: set[tuple[str, str]]) -
             if not any(map(math.isfinite, (*x[:3], *y[:3]))):  # of another workload of the study
                 continue
             apart = (kernel.sample(*key) - sim.sample(*key)).estimate()
-            yield TwinNumber("", cell.id, quantity, unit, x, y, apart)
+            yield TwinNumber("", cell.id, quantity, info.unit, x, y, apart)
 
 
 def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
     """How far lists are apart, index by index (first replicates)."""
     for cell in kernel.cells:
-        for quantity, unit in kernel.units.items():
+        for quantity, info in kernel.labels.quantities.items():
             key = (cell.id, quantity)
             if key not in kernel.data or key not in sim.data or not kernel.is_list(quantity):
                 continue
@@ -174,7 +174,7 @@ def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
             apart = b[:shared] - a[:shared]
             yield (
                 cell.id,
-                with_unit(quantity, unit),
+                with_unit(quantity, info.unit),
                 f"{len(a)} and {len(b)} values; kernel − simulator, first {shared}: mean "
                 f"{np.mean(apart):.4g}, from {np.min(apart):.4g} to {np.max(apart):.4g}",
             )
@@ -319,7 +319,7 @@ def _parts(name: str) -> tuple[str, str]:
 
 def _row(row: TwinNumber, results: Results, cell: str, why: str) -> TwinRow:
     kind, quantity = _parts(row.quantity)
-    name = results.title(quantity) if quantity in results.units else quantity
+    name = results.labels.title(quantity) if quantity in results.labels.quantities else quantity
     if kind:
         name = f"{kind} {'of' if kind in ('ratio', 'quantile') else 'in'} {name}"
     marks = [Verdict(v) if v else None for v in (row.sim_verdict, row.kernel_verdict)]

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from cwndlab.stats.adjustment import ADJUSTED
 from cwndlab.stats.intervals import EXACT, ITSELF, NO_INTERVAL, NOT_MEASURABLE, unseen_share
-from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
+from cwndlab.study.labels import Labels
 
 from .digits import difference, estimate_text, interval_text, number, percent, with_true_minus
 from .footnotes import Footnotes
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 Key: TypeAlias = tuple[str, str]
 """Cell and quantity of a number."""
 #: Calls every axis and every value as the study does.
-NO_WORDS = Results((), {}, {})
+NO_WORDS = Labels()
 ALONE = "Decided on its own, but not together with all other claims."
 #: What the method of an interval does, where its name does not say it.
 METHODS = {
@@ -78,7 +78,7 @@ def paragraphs(text: str) -> tuple[str, ...]:
 
 def table_view(
     judged: JudgedTable,
-    words: Results = NO_WORDS,
+    words: Labels = NO_WORDS,
     grounds: Sequence[Collection[Key]] = (),
     why: Mapping[tuple[int, int], Discrepancy] = MappingProxyType({}),
 ) -> TableView:
@@ -136,7 +136,7 @@ def table_view(
     )
 
 
-def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Results) -> tuple[RowView, ...]:
+def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Labels) -> tuple[RowView, ...]:
     """The rows with each interval as a bar: columns of one group and unit share a scale that begins at 0."""
     ends: dict[Hashable, list[float]] = {}
     scales: list[Hashable] = []
@@ -237,7 +237,7 @@ def _unseen(judged: JudgedTable) -> str:
     return f" {n} runs may miss what happens in up to {100 * unseen_share(n):.0f} % of all runs."
 
 
-def _unclear_changes(judged: JudgedTable, words: Results) -> str:
+def _unclear_changes(judged: JudgedTable, words: Labels) -> str:
     """The changes that a single run could not distinguish from none, given the scatter of our runs."""
     spec = judged.spec
     cells: dict[str, list[str]] = {}
@@ -320,7 +320,7 @@ def _two_parts(judgement: Judgement | None, digits: int | None) -> str:
     return f"{compatible}{runs}, {close} (within {number(judgement.margin)})"
 
 
-def listing_view(judged: JudgedListing, words: Results = NO_WORDS) -> ListingView:
+def listing_view(judged: JudgedListing, words: Labels = NO_WORDS) -> ListingView:
     """Lays out a listing, line by line."""
     spec, notes = judged.spec, Footnotes()
     rows = []

@@ -35,8 +35,9 @@ from .wording import claim_view, count, grounds_of, listing_view, paragraphs, ta
 
 if TYPE_CHECKING:
     from cwndlab.stats.listing import JudgedListing
-    from cwndlab.stats.results import CellInfo, Results
+    from cwndlab.stats.results import Results
     from cwndlab.stats.sensitivity import ChoiceOutcome, Shift, Verdicts
+    from cwndlab.study.cells import CellInfo
 
     from .budget_figure import BudgetKey, MeanTimes
     from .embed import Runnable
@@ -159,9 +160,9 @@ def _table_views(
         made: TableView | ListingView
         if isinstance(table, JudgedTable):
             why = report.discrepancies.get(table.id, {}) if report.outcomes else {}
-            made = table_view(table, report.results, grounds, why)
+            made = table_view(table, report.results.labels, grounds, why)
         else:
-            made = listing_view(table, report.results)
+            made = listing_view(table, report.results.labels)
         verdicts = count([judgement.verdict for judgement in judgements_of([table])])
         views.append(made._replace(figures=mine, counts=verdicts))
     return views
@@ -272,9 +273,9 @@ def _margins(grids: Sequence[Table], results: Results) -> str:
     found: dict[str, list[str]] = {Margin().describe(): []}
     for table in grids:
         for column in (c for c in table.columns if c.published is not None):
-            unit = derived_unit(column.compare, results.unit(column.quantity))
+            unit = derived_unit(column.compare, results.labels.unit(column.quantity))
             words = margin_of(table, column, results).describe(unit)
-            title = results.title(column.quantity)
+            title = results.labels.title(column.quantity)
             if title not in found.setdefault(words, []):
                 found[words].append(title)
     plain, *others = found.items()

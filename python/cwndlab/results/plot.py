@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cwndlab.stats.field import Field
-    from cwndlab.stats.results import AxisValue
+    from cwndlab.study.cells import AxisValue
+    from cwndlab.study.labels import Labels
 
 Rows = list[dict[str, Any]]
 #: Points of one line, per pixel of its width.
@@ -200,11 +201,11 @@ def plot_numbers(
     axes: Mapping[str, Sequence[AxisValue]],
     x: str | None,
     titles: tuple[str, str],
-    units: Mapping[str, str],
+    labels: Labels,
 ) -> alt.TopLevelMixin:
     """Numbers with their intervals along an axis, a line for each value of the others.
 
-    `titles` are those of the numbers, with their unit, and of the chart; `units` are those of axes.
+    `titles` are those of the numbers, with their unit, and of the chart.
     """
     numeric = [name for name, values in axes.items() if all(isinstance(one, int | float) for one in values)]
     x = x or next(iter([*numeric, *axes]), None)
@@ -219,7 +220,7 @@ def plot_numbers(
     names = list(dict.fromkeys(str(row["series"]) for row in rows))
     kind = "Q" if x in numeric else "N"
     encoding = {
-        "x": field(f"x:{kind}", title=with_unit(x or "", units.get(x or "", ""))),
+        "x": field(f"x:{kind}", title=with_unit(x or "", labels.axis_unit(x or ""))),
         "y": field("y:Q", title=titles[0], scale={"zero": False}),
         "color": look_by_name("series:N", names, PALETTE, legend={"title": None} if len(names) > 1 else None),
     }

@@ -150,7 +150,7 @@ def _runnable(campaign: Campaign, report: Draft, content: Mapping[str, Any]) -> 
         if hops <= min(MAX_HOPS_EXPLAINED, left):
             diagnosis = _diagnosis(campaign, cell.id)
             left -= hops if diagnosis is not None else 0
-        title = report.results.settings(cell.axes)
+        title = report.results.labels.settings(cell.axes)
         cells[cell.id] = RunnableCell(title, cell.scenario, replicates[cell.id], digest, diagnosis)
     return Runnable(module, content["seed"], cells)
 

@@ -109,7 +109,7 @@ class RunResult:
     @property
     def quantities(self) -> dict[str, str]:
         """The quantities, each with its unit."""
-        return dict(self.results.units)
+        return {name: one.unit for name, one in self.results.labels.quantities.items()}
 
     @property
     def cells(self) -> pa.Table:
@@ -263,7 +263,7 @@ class RunResult:
             right = f"; {_FORMER[name]}" if name in _FORMER else ""
             if name in (*OF_XARRAY, "to_pandas"):
                 right = f"; write run.to_xarray().{name}"
-            elif name in getattr(self.__dict__.get("results"), "units", ()):
+            elif "results" in self.__dict__ and name in self.results.labels.quantities:
                 right = f'; write run["{name}"]'
             raise AttributeError(f"RunResult has no `{name}`{right}", name="" if right else name, obj=self)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,8 @@ from cwndlab.base.errors import ArgumentError, ExtraError, NotFoundError, neares
 from cwndlab.base.writing import aligned_lines
 from cwndlab.metrics import is_list, unit_of
 from cwndlab.stats.difference import compare_datasets
-from cwndlab.stats.results import CellInfo, Estimate, Results, Variation
+from cwndlab.stats.results import Estimate, Results, Variation
+from cwndlab.study.cells import CellInfo
 from cwndlab.study.values import text
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from cwndlab.study.schema import Quantity, Scalar
 
 _ARROW = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+
+#: Axes with their values.
+Axes: TypeAlias = "Mapping[str, Sequence[Scalar]]"
 
 #: The columns of tables, after those of the cell and its axes.
 ESTIMATES = (
@@ -156,31 +160,21 @@ class ResultTables:
     #: Of the selected cells.
     results: Results
     #: The axes of all cells that were run, each with all values that it has in the study.
-    axes: Mapping[str, Sequence[Scalar]]
+    axes: Axes
 
     def cells(self) -> pa.Table:
         """The cells and their axes."""
-        return self._table([(cell, ()) for cell in self.results.cells], {})
+        return _table(self.axes, [(cell, ()) for cell in self.results.cells], {})
 
     def estimate(self, cell: str, quantity: str) -> Estimate:
         """A quantity of a cell with its interval."""
         interval = self.results.estimate(cell, quantity)
-        return Estimate.of_interval(cell, quantity, self.results.unit(quantity), interval)
+        return Estimate.of_interval(cell, quantity, self.results.labels.unit(quantity), interval)
 
     def estimates(self) -> Estimates:
         """A row for each cell and number."""
-        return self.of_estimates((cell, self.estimate(cell.id, name)) for cell, name in self._numbers())
-
-    def of_estimates(
-        self,
-        found: Iterable[tuple[CellInfo, Estimate]],
-        more: Mapping[str, Sequence[object]] = MappingProxyType({}),
-    ) -> Estimates:
-        """A row for each of these estimates, and further columns."""
-        table = self._table([(cell, estimate[1:]) for cell, estimate in found], ESTIMATES)
-        for name, values in more.items():
-            table = table.append_column(name, pa.array(values))
-        return Estimates(table)
+        found = [(cell, self.estimate(cell.id, name)) for cell, name in self._numbers()]
+        return table_of_estimates(self.axes, found)
 
     def compared_with(self, other: Results, kind: str) -> Estimates:
         """A row for each number that other results have too: ours against theirs."""
@@ -188,12 +182,12 @@ class ResultTables:
         found = [one for one in compare_datasets(other, self.results, kind).numbers if one.cell in cells]
         if not found:
             raise NotFoundError("the runs have no number in common")
-        rows = (
+        rows = [
             (cells[one.cell], Estimate.of_interval(one.cell, f"{kind}({one.quantity})", one.unit, one.found))
             for one in found
-        )
+        ]
         others, sure = [one.a for one in found], [one.significant for one in found]
-        return self.of_estimates(rows, {"other": others, "significant": sure})
+        return table_of_estimates(self.axes, rows, {"other": others, "significant": sure})
 
     def under(self, variations: Sequence[Variation]) -> Estimates:
         """A row for each cell and number that each choice moves or may move, with the choice."""
@@ -207,27 +201,27 @@ class ResultTables:
                 if cell.id in cells
             ]
         columns = dict.fromkeys(("choice", "setting"), pa.string()) | ESTIMATES
-        return Estimates(self._table(rows, columns))
+        return Estimates(_table(self.axes, rows, columns))
 
     def values(self) -> pa.Table:
         """A row for each cell, number and replicate."""
         rows = [
-            (cell, (replicate, name, self.results.unit(name), value))
+            (cell, (replicate, name, self.results.labels.unit(name), value))
             for cell, name in self._numbers()
             for replicate, value in enumerate(self.results.values(cell.id, name).tolist())
         ]
-        return self._table(rows, VALUES)
+        return _table(self.axes, rows, VALUES)
 
     def samples(self, quantity: str) -> pa.Table:
         """A row for each cell, replicate and object of a quantity with many values."""
-        unit = self.results.unit(quantity)
+        unit = self.results.labels.unit(quantity)
         rows = [
             (cell, (replicate, index, quantity, unit, value))
             for cell in self.results.cells
             for replicate, values in enumerate(self.results.samples(cell.id, quantity))
             for index, value in enumerate(values.tolist())
         ]
-        return self._table(rows, SAMPLES)
+        return _table(self.axes, rows, SAMPLES)
 
     def dataset(self, attributes: Mapping[str, object]) -> xarray.Dataset:
         """Every number as an xarray Dataset with these attributes."""
@@ -240,9 +234,13 @@ class ResultTables:
         dimensions: Mapping[str, list[Any]] = axes if alike else {"cell": [cell.id for cell in cells]}
         coordinates: dict[str, Any] = {} if alike else {**dimensions}
         for name, values in axes.items():
-            column = self._axis(name, values if alike else [cell.axes.get(name) for cell in cells])
-            unit = self.results.axis_units.get(name)
-            about = {"long_name": self.results.titles.get(name, name)} | ({"units": unit} if unit else {})
+            column = _axis_column(
+                self.axes[name], values if alike else [cell.axes.get(name) for cell in cells]
+            )
+            unit = self.results.labels.axis_unit(name)
+            about = {"long_name": self.results.labels.axes[name].title or name} | (
+                {"units": unit} if unit else {}
+            )
             coordinates[name] = (name if alike else "cell", column.to_numpy(zero_copy_only=False), about)
         count = max((len(values) for values in self.results.data.values()), default=0)
         shape = (*map(len, dimensions.values()), count)
@@ -254,35 +252,49 @@ class ResultTables:
             found.setdefault(name, np.full(shape, np.nan))[at][: len(runs)] = runs
         variables = {}
         for name, data in found.items():
-            about = {"units": self.results.unit(name), "long_name": self.results.title(name)}
+            about = {"units": self.results.labels.unit(name), "long_name": self.results.labels.title(name)}
             variables[name] = ((*dimensions, "replicate"), data, about)
         return xarray.Dataset(variables, {**coordinates, "replicate": range(count)}, attributes)
 
     def _numbers(self) -> Iterator[tuple[CellInfo, str]]:
         """Cells, and their quantities that are one number per replicate."""
         for cell in self.results.cells:
-            for name in self.results.units:
+            for name in self.results.labels.quantities:
                 if not self.results.is_list(name) and (cell.id, name) in self.results.data:
                     yield cell, name
 
-    def _table(
-        self, rows: Sequence[tuple[CellInfo, Sequence[object]]], types: Mapping[str, pa.DataType]
-    ) -> pa.Table:
-        """Rows of cells, with these columns after those that name the cell and its axes."""
-        cells = [cell for cell, _ in rows]
-        table = {"cell": pa.array([cell.id for cell in cells], pa.string())}
-        for name in self.axes:
-            table[name] = self._axis(name, [cell.axes.get(name) for cell in cells])
-        for position, (name, kind) in enumerate(types.items()):
-            table[name] = pa.array([row[position] for _, row in rows], kind)
-        return pa.table(table)
 
-    def _axis(self, name: str, values: Sequence[Scalar | None]) -> pa.Array:
-        """Values of an axis as the type of all its values in the study: numbers and texts are texts."""
-        types = {type(value) for value in self.axes[name]}
-        if len(types) > 1 and types != {int, float}:
-            return pa.array([None if value is None else text(value) for value in values], pa.string())
-        return pa.array(values, _ARROW[float if len(types) > 1 else types.pop()])
+def table_of_estimates(
+    axes: Axes,
+    found: Sequence[tuple[CellInfo, Estimate]],
+    more: Mapping[str, Sequence[object]] = MappingProxyType({}),
+) -> Estimates:
+    """A row for each of these estimates, and further columns; `axes` have all values in the study."""
+    table = _table(axes, [(cell, estimate[1:]) for cell, estimate in found], ESTIMATES)
+    for name, values in more.items():
+        table = table.append_column(name, pa.array(values))
+    return Estimates(table)
+
+
+def _table(
+    axes: Axes, rows: Sequence[tuple[CellInfo, Sequence[object]]], types: Mapping[str, pa.DataType]
+) -> pa.Table:
+    """Rows of cells, with these columns after those that name the cell and its axes."""
+    cells = [cell for cell, _ in rows]
+    table = {"cell": pa.array([cell.id for cell in cells], pa.string())}
+    for name, known in axes.items():
+        table[name] = _axis_column(known, [cell.axes.get(name) for cell in cells])
+    for position, (name, kind) in enumerate(types.items()):
+        table[name] = pa.array([row[position] for _, row in rows], kind)
+    return pa.table(table)
+
+
+def _axis_column(known: Sequence[Scalar], values: Sequence[Scalar | None]) -> pa.Array:
+    """Values of an axis as the type of all its values in the study: numbers and texts are texts."""
+    types = {type(value) for value in known}
+    if len(types) > 1 and types != {int, float}:
+        return pa.array([None if value is None else text(value) for value in values], pa.string())
+    return pa.array(values, _ARROW[float if len(types) > 1 else types.pop()])
 
 
 def table_of_words(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> pa.Table:

@@ -14,12 +14,14 @@ from cwndlab.base.errors import ArgumentError, ExtraError, NotFoundError, check_
 from cwndlab.base.writing import with_unit
 from cwndlab.plan.plan import cell_id
 from cwndlab.stats.field import Field, Key, combine
-from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results
+from cwndlab.stats.results import Estimate, Results
 from cwndlab.stats.sample import Number, Sample, relate
+from cwndlab.study.cells import AxisValue, CellInfo, Cells
 from cwndlab.study.grammar import COMPARISONS
+from cwndlab.study.labels import Labels
 from cwndlab.study.values import text
 
-from .result_tables import Estimates, ResultTables
+from .result_tables import Estimates, table_of_estimates
 from .selection import select_cells
 
 if TYPE_CHECKING:
@@ -73,8 +75,7 @@ class Samples:
     field: Field
     #: Axes with one value.
     fixed: Mapping[str, AxisValue]
-    #: The unit of each axis that has one.
-    axis_units: Mapping[str, str]
+    labels: Labels
 
     @classmethod
     def of_results(cls, results: Results, name: str, flows: Mapping[str, str]) -> Samples:
@@ -95,9 +96,7 @@ class Samples:
             for cell in results.cells
             if (cell.id, quantity) in results.data
         }
-        return cls(
-            name, Field((*varied, *((FLOW,) if by_flow else ())), data), fixed, dict(results.axis_units)
-        )
+        return cls(name, Field((*varied, *((FLOW,) if by_flow else ())), data), fixed, results.labels)
 
     @property
     def axes(self) -> dict[str, list[AxisValue]]:
@@ -115,10 +114,10 @@ class Samples:
         return {cell_id(self._named(key)): key for key in self.field.data}
 
     @cached_property
-    def _cells(self) -> Results:
+    def _cells(self) -> Cells:
         """The numbers as cells with axes, to select from; without values."""
         cells = tuple(CellInfo(name, {**self._named(key), **self.fixed}) for name, key in self._keys.items())
-        return Results(cells, {}, {}, axis_units=self.axis_units)
+        return Cells(cells, self.labels)
 
     def _named(self, key: Key) -> dict[str, AxisValue]:
         pairs = zip(self.field.axes, key, strict=True)
@@ -194,9 +193,9 @@ class Samples:
             for axis, value in self.fixed.items()
             if theirs is None or theirs.fixed.get(axis, value) == value
         }
-        units = {**(theirs.axis_units if theirs else {}), **self.axis_units}
+        axes = {**(theirs.labels.axes if theirs else {}), **self.labels.axes}
         named = f"{name}({self.name})" if name else f"{self.name} {_SIGNS[kind]} {_name(other)}"
-        return Samples(named, made, {a: v for a, v in fixed.items() if a not in made.axes}, units)
+        return Samples(named, made, {a: v for a, v in fixed.items() if a not in made.axes}, Labels(axes=axes))
 
     def __add__(self, other: Operand) -> Samples:
         return self._combine("sum", other)
@@ -266,9 +265,9 @@ class Samples:
     @property
     def estimates(self) -> Estimates:
         """Every number with its 95 % interval, as `run.estimates`; prints as a table."""
-        tables = ResultTables(self._cells, self._cells.axes)
-        return tables.of_estimates(
-            (cell, self._estimate(cell.id, self._keys[cell.id])) for cell in self._cells.cells
+        cells = self._cells
+        return table_of_estimates(
+            cells.axes, [(cell, self._estimate(cell.id, self._keys[cell.id])) for cell in cells.cells]
         )
 
     def to_arrow(self) -> pa.Table:
@@ -332,7 +331,7 @@ class Samples:
             raise NotFoundError(f'no axis "{x}"; {nearest(x, self.axes)}')
         fixed = ", ".join(f"{axis} = {text(value)}" for axis, value in self.fixed.items())
         titles = with_unit(self.name, self.unit), fixed
-        return plot_numbers(self.field, self.axes, x, titles, self.axis_units)
+        return plot_numbers(self.field, self.axes, x, titles, self.labels)
 
     def __repr__(self) -> str:
         fixed = ", ".join(f"{axis} = {text(value)}" for axis, value in self.fixed.items())

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from cwndlab.base.errors import NotFoundError, StudyError, nearest
-from cwndlab.stats.results import CellInfo, Results
+from cwndlab.study.cells import CellInfo, Cells
 from cwndlab.study.values import label, parse, select_values, text
 
 #: So many names of cells are shown.
 SHOWN = 5
 
 
-def select_cells(results: Results, wanted: Mapping[str, object]) -> Sequence[CellInfo]:
+def select_cells(results: Cells, wanted: Mapping[str, object]) -> Sequence[CellInfo]:
     """The cells with these values of axes; in a loop over cells, each takes as long in a large study.
 
     Raises:
@@ -36,9 +36,9 @@ def select_cells(results: Results, wanted: Mapping[str, object]) -> Sequence[Cel
     return cells
 
 
-def _chosen(results: Results, axis: str, wanted: object) -> list[object]:
+def _chosen(results: Cells, axis: str, wanted: object) -> list[object]:
     """The values of an axis that a selection names; NotFoundError for one that no cell has."""
-    unit = results.axis_units.get(axis)
+    unit = results.labels.axis_unit(axis)
     try:
         known: Iterable[object] = (
             (cell.id for cell in results.cells) if axis == "cell" else results.values_on(axis)
@@ -56,7 +56,7 @@ def _chosen(results: Results, axis: str, wanted: object) -> list[object]:
     return chosen
 
 
-def _known_value(results: Results, axis: str, item: object, unit: str | None) -> object:
+def _known_value(results: Cells, axis: str, item: object, unit: str | None) -> object:
     """The value of an axis that a selection means; None if no cell has it."""
     for one in map(label, parse(item, unit)):
         if axis == "cell":

@@ -22,9 +22,11 @@ from cwndlab.records.failures import failed_connections, failures_text, is_failu
 from cwndlab.records.run_view import Columns
 from cwndlab.runs.executors.protocol import ANSWER_S, Executor, Job, Outcome, is_repeatable
 from cwndlab.runs.store.folder_store import FolderStore, Kept
-from cwndlab.stats.results import Results, Variation, results_of
+from cwndlab.stats.results import CellRecords, Results, Variation
 from cwndlab.stats.stopping import StoppingRule, replicates_by_cell
+from cwndlab.study.cells import CellInfo
 from cwndlab.study.choices import COMBINATIONS, describe_choices
+from cwndlab.study.labels import Labels
 from cwndlab.study.values import text
 
 from .kernel_side import find_kernels
@@ -367,11 +369,11 @@ class Campaign:
                     data.setdefault((shown, name), []).append(value)
             if text := failures_text(failed_connections(runs), len(present)):
                 failed[shown] = text
-        return results_of(
-            self.plan.study.outline,
-            {shown: self.cells[shown].axes for shown in cells},
+        study = self.plan.study
+        return Results(
+            tuple(CellInfo(shown, dict(self.cells[shown].axes)) for shown in cells),
+            Labels.of(study.outline, tuple(traffic.name for traffic in study.base.traffic)),
             data,
-            flows=tuple(traffic.name for traffic in self.plan.study.base.traffic),
             answer_s=ANSWER_S if self.backend else 0.0,
             deterministic={shown for shown, cell in cells.items() if self._exact(self.cells[cell])},
             seeds={shown: str(self.plan.seed_of(self.cells[cell])) for shown, cell in cells.items()},
@@ -466,8 +468,8 @@ class Campaign:
 
 
 @dataclass(frozen=True)
-class _KeptRecords:
-    """The records that a campaign kept (`stats.results.CellRecords`)."""
+class _KeptRecords(CellRecords):
+    """The records that a campaign kept."""
 
     campaign: Campaign
     #: The cell of the plan whose runs each cell of the results shows.

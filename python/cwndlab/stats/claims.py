@@ -16,11 +16,13 @@ from .expression import Evaluator, every
 from .verdict import Verdict
 
 if TYPE_CHECKING:
+    from cwndlab.study.cells import AxisValue
+    from cwndlab.study.labels import Labels
     from cwndlab.study.outputs import Claim
 
     from .field import Field, Key
     from .intervals import Interval
-    from .results import AxisValue, Results
+    from .results import Results
 
 SHOWN = 4
 """Groups of cells that a claim's detail names; the cells of the others are counted."""
@@ -170,11 +172,11 @@ def _describe_cells(tree: ast.expr, evaluator: Evaluator) -> tuple[str, str]:
         if keys := answers[answer]:
             count = f", {word} in {len(keys)}"
             tally += count
-            where += f"{count} ({_name_cells(value, keys, evaluator.results)})"
+            where += f"{count} ({_name_cells(value, keys, evaluator.results.labels)})"
     return f"{tally}.", f"{where}."
 
 
-def _name_cells(value: Field, keys: Sequence[Key], results: Results) -> str:
+def _name_cells(value: Field, keys: Sequence[Key], labels: Labels) -> str:
     """Cells in words, those that differ in the last axis alone together."""
     *axes, last = value.axes
     groups: dict[Key, list[AxisValue]] = {}
@@ -182,7 +184,13 @@ def _name_cells(value: Field, keys: Sequence[Key], results: Results) -> str:
         groups.setdefault(key[:-1], []).append(key[-1])
     named = [
         ", ".join(
-            filter(None, (results.settings(dict(zip(axes, key, strict=True))), results.setting(last, *at)))
+            filter(
+                None,
+                (
+                    labels.settings(dict(zip(axes, key, strict=True))),
+                    labels.setting(last, *at),
+                ),
+            )
         )
         for key, at in list(groups.items())[:SHOWN]
     ]

@@ -283,9 +283,11 @@ class Evaluator:
         self, name: str, node: ast.expr, args: list[ast.expr], keywords: list[ast.keyword]
     ) -> Field:
         column = node.col_offset + 1
-        if name not in self.results.units:
+        if name not in self.results.labels.quantities:
             raise ExpressionError(
-                f"no quantity or function {name!r}", column, nearest(name, [*self.results.units, *FUNCTIONS])
+                f"no quantity or function {name!r}",
+                column,
+                nearest(name, [*self.results.labels.quantities, *FUNCTIONS]),
             )
         where, positions = self._selection(args, keywords)
         asked = repr((name, where, positions))
@@ -330,13 +332,13 @@ class Evaluator:
     ) -> tuple[dict[str, Any], list[int] | int | None]:
         where: dict[str, Any] = {}
         for arg in args:
-            if not isinstance(arg, ast.Name) or arg.id not in self.results.names:
+            if not isinstance(arg, ast.Name) or arg.id not in self.results.labels.cells:
                 raise ExpressionError(
                     "a selection is axis=value or the name of a cell",
                     arg.col_offset + 1,
-                    nearest(getattr(arg, "id", ""), self.results.names),
+                    nearest(getattr(arg, "id", ""), self.results.labels.cells),
                 )
-            where.update(self.results.names[arg.id])
+            where.update(self.results.labels.cells[arg.id])
         positions: list[int] | int | None = None
         for keyword in keywords:
             if keyword.arg is None:

@@ -14,11 +14,11 @@ from typing import TypeAlias
 import numpy as np
 
 from cwndlab.base.numbers import ANY, Floats, Range
+from cwndlab.study.cells import AxisValue
 
 from . import intervals
 from .distributions import LEVEL
 from .intervals import FEWEST, Interval
-from .results import AxisValue
 from .sample import Derived, Number, derive, is_less
 
 Key: TypeAlias = tuple[AxisValue, ...]

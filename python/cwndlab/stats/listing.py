@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.base.errors import StudyError
+from cwndlab.study.cells import AxisValue, CellInfo
 
 from .intervals import EXACT, NOT_MEASURABLE, Interval
-from .results import AxisValue, CellInfo, Columns, Estimate, Results
+from .results import Columns, Estimate, Results
 from .tables import JudgedCell, Published, read_published
 from .verdict import Judgement, Verdict, decimals, half_unit, relative_difference
 

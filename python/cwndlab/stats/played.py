@@ -31,7 +31,9 @@ from .tables import JudgedCell, JudgedTable, asked_of, reference, samples_of
 from .verdict import Incompatible
 
 if TYPE_CHECKING:
-    from .results import CellInfo, Results
+    from cwndlab.study.cells import CellInfo
+
+    from .results import Results
 
 DRAWS = 400
 """How often our runs take the place of the paper's."""
@@ -202,7 +204,7 @@ class PlayedPaper:
             for cell, sample in zip(number.cells, (number.own, number.base), strict=True):
                 if cell is not None and sample is not None:
                     length[cell] = max(length.get(cell, 0), len(sample.runs))
-        if self.results.source_paired:
+        if self.results.labels.source_paired:
             random = _random("")
             orders = [random.permutation(max(length.values(), default=0)) for _ in range(DRAWS)]
             return {cell: [order[order < n].tolist() for order in orders] for cell, n in length.items()}
@@ -261,7 +263,10 @@ class PlayedPaper:
                 if by is None or key not in places or table.column(cell).compare is None:
                     continue
                 at = dict(zip(table.spec.rows, cell.row, strict=True))
-                group = (table.id, self.results.settings({axis: at[axis] for axis in by}) or "all lines")
+                group = (
+                    table.id,
+                    self.results.labels.settings({axis: at[axis] for axis in by}) or "all lines",
+                )
                 groups.setdefault(group, []).append(places[key])
                 units[group] = cell.estimate.unit if cell.estimate is not None else ""
         if not groups:

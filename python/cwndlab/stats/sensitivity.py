@@ -23,10 +23,11 @@ from .tables import JudgedCell, JudgedTable, number_of_cell, reference
 from .verdict import Verdict
 
 if TYPE_CHECKING:
+    from cwndlab.study.cells import CellInfo
     from cwndlab.study.outputs import Column
 
     from .claims import JudgedClaim
-    from .results import CellInfo, Estimate, Results, Variation
+    from .results import Estimate, Results, Variation
 
 #: A number is near zero below this share of the largest of its quantity in the table.
 NEAR_ZERO = 0.05

@@ -10,11 +10,12 @@ import numpy as np
 
 from cwndlab.base.errors import StudyError, nearest
 from cwndlab.base.numbers import Floats, median
+from cwndlab.study.cells import AxisValue, CellInfo, is_name
 from cwndlab.study.values import as_list, same_value
 
 from . import intervals
 from .field import INDEX
-from .results import AxisValue, CellInfo, Results, is_name
+from .results import Results
 from .sample import Number, relate
 from .tables import derived_unit, measure, reference
 
@@ -74,11 +75,11 @@ def restrict_to_run_cells(spec: Figure, results: Results) -> tuple[Figure, str]:
         if run and not left:
             if spec.compare is not None and same_value(spec.compare.to.get(axis), run[0]):
                 raise StudyError(
-                    f"it compares with {results.setting(axis, run[0])}, and no other was run",
+                    f"it compares with {results.labels.setting(axis, run[0])}, and no other was run",
                     key=f"figures.{spec.id}",
                 )
             where[axis] = run[0]
-            instead.append(results.setting(axis, run[0]))
+            instead.append(results.labels.setting(axis, run[0]))
         elif run:
             where[axis] = left if isinstance(wanted, list) else left[0]
     return spec.model_copy(update={"where": where}), ", ".join(instead)
@@ -91,7 +92,7 @@ def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | N
         for axis in (*spec.series, *((spec.panels,) if spec.panels else ())):
             results.values_on(axis)
         for quantity in spec.drawn_quantities:
-            results.unit(quantity)
+            results.labels.unit(quantity)
     except StudyError as error:
         raise error.with_place(file=None, line=None, key=f"figures.{spec.id}") from None
     for cell in cells:
@@ -102,12 +103,12 @@ def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | N
 
 def panel_title(spec: Figure, results: Results, panel: AxisValue | None) -> str:
     """The axis of the panels at its value in words; empty without such an axis."""
-    return "" if panel is None or spec.panels is None else results.setting(spec.panels, panel)
+    return "" if panel is None or spec.panels is None else results.labels.setting(spec.panels, panel)
 
 
 def _legend_text(results: Results, axis: str, value: AxisValue) -> str:
     """A value in a legend: a name alone, a number with what it is of."""
-    return results.value_title(axis, value) if is_name(value) else results.setting(axis, value)
+    return results.labels.value_title(axis, value) if is_name(value) else results.labels.setting(axis, value)
 
 
 def points(spec: Figure, results: Results) -> list[Point]:
@@ -156,7 +157,7 @@ def points(spec: Figure, results: Results) -> list[Point]:
 
 def labels(quantities: Sequence[str], results: Results) -> list[str]:
     """The titles of quantities in one figure, without the words that all of them begin with."""
-    titles = [results.title(name) for name in quantities]
+    titles = [results.labels.title(name) for name in quantities]
     first = titles[0].split(", ")[0] + ", "
     return [
         title.removeprefix(first) if all(t.startswith(first) for t in titles) else title for title in titles
@@ -226,4 +227,8 @@ def ellipses(spec: Figure, results: Results) -> list[Ellipse]:
 
 def unit_of(spec: Figure, results: Results) -> str:
     """The unit along y (line, bar) or x (cdf)."""
-    return derived_unit(spec.compare, results.unit(spec.drawn_quantities[0])) if spec.drawn_quantities else ""
+    return (
+        derived_unit(spec.compare, results.labels.unit(spec.drawn_quantities[0]))
+        if spec.drawn_quantities
+        else ""
+    )

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from cwndlab.study.cells import NotRunError
 from cwndlab.study.outputs import Listing, Table
 
-from .results import NotRunError, Results
+from .results import Results
 from .sample import Number, relate
 from .tables import reference
 
@@ -65,7 +66,8 @@ def replicates_by_cell(
 
     Quantities of expectation 0 need none: relative to 0, nothing is precise.
     """
-    numbers = [name for name in results.units if name not in results.centred and not results.is_list(name)]
+    quantities = results.labels.quantities.items()
+    numbers = [name for name, one in quantities if not one.centred and not results.is_list(name)]
     needed = {}
     for cell in results.cells:
         asked = (

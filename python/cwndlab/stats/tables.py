@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from cwndlab.base.errors import StudyError, nearest
+from cwndlab.study.cells import AxisValue, CellInfo
 from cwndlab.study.files import read_csv
 from cwndlab.study.values import as_list, is_among, label
 
@@ -18,7 +19,7 @@ from . import intervals
 from .distributions import LEVEL
 from .further import Asked, predict
 from .intervals import Interval
-from .results import AxisValue, CellInfo, Estimate, Results
+from .results import Estimate, Results
 from .sample import Number, Sample, relate
 from .verdict import Comparison, Judgement, Verdict, decimals, half_unit, judge
 
@@ -185,7 +186,7 @@ def _draft_number(spec: Table, results: Results, row: tuple[AxisValue, ...], lin
     where = {**spec.where, **dict(zip(spec.rows, row, strict=True)), **column.where}
     place = f"tables.{spec.id}.columns, {column.heading!r}"
     try:
-        results.unit(column.quantity)
+        results.labels.unit(column.quantity)
         if results.is_list(column.quantity):
             raise StudyError(f"{column.quantity!r} is a list", right="a quantity with `within` is one number")
         for axis in where:
@@ -235,7 +236,7 @@ def _finish(
         judgement = Judgement(Verdict.NOT_JUDGED, "not run", math.nan, math.nan, math.nan)
         return number._replace(judgement=judgement, note=judgement.note)
     interval = measure(results, cell, column.quantity, column.compare, column.runs)
-    unit = derived_unit(column.compare, results.unit(column.quantity))
+    unit = derived_unit(column.compare, results.labels.unit(column.quantity))
     number = number._replace(estimate=Estimate.of_interval(cell.id, number.quantity, unit, interval))
     note = ""
     if published is not None:
@@ -274,7 +275,7 @@ def _describe_fit(judgement: Judgement, change: float | None) -> str:
 
 def margin_of(spec: Table, column: Column, results: Results) -> Margin:
     """A column's own margin, else that of its quantity, which is no margin of changes, else the table's."""
-    own = results.margins.get(column.quantity) if column.compare is None else None
+    own = results.labels.quantities[column.quantity].margin if column.compare is None else None
     return column.margin or own or spec.margin
 
 
@@ -296,7 +297,7 @@ def samples_of(results: Results, cell: CellInfo, column: Column) -> tuple[Sample
 def asked_of(spec: Table, column: Column, results: Results) -> Asked:
     """What a published number is of."""
     kind = column.compare.kind if column.compare is not None else None
-    return Asked(kind, spec.published_runs, results.source_paired)
+    return Asked(kind, spec.published_runs, results.labels.source_paired)
 
 
 def _comparisons(results: Results, draft: _Draft, everything: Sequence[_Draft]) -> Iterator[Comparison]:

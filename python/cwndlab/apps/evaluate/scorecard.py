@@ -21,8 +21,9 @@ from cwndlab.stats.expression import Evaluator, every
 from cwndlab.stats.family import Family, joint_level
 from cwndlab.stats.field import Field
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.results import Results, was_not_run
+from cwndlab.stats.results import Results
 from cwndlab.stats.sample import is_less
+from cwndlab.study.cells import was_not_run
 from cwndlab.study.grammar import ExpressionError
 
 from .pack import AXIS, PLACEHOLDER, Criterion, Pack

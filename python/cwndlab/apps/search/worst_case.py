@@ -20,7 +20,8 @@ from cwndlab.results.execution import kernel_of, run_study
 from cwndlab.results.result import RunResult
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.single_run import trace
-from cwndlab.stats.results import AxisValue, Estimate
+from cwndlab.stats.results import Estimate
+from cwndlab.study.cells import AxisValue
 from cwndlab.study.toml import dumps
 
 _NUMBER = r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?"

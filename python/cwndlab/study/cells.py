@@ -1,0 +1,159 @@
+"""The cells of a study that were run, and how they are selected: by the values of their axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+from cwndlab.base.errors import StudyError, nearest
+
+from .labels import Labels
+from .values import as_list, label, same_value
+
+AxisValue: TypeAlias = bool | int | float | str
+Where: TypeAlias = Mapping[str, object]
+"""Wanted values of axes; of several in a list, any."""
+
+
+def is_name(value: AxisValue) -> bool:
+    """Whether a value is a name, which has no order, and not a number or a number with its unit."""
+    return isinstance(value, str) and not value[:1].isdigit()
+
+
+class CellInfo(NamedTuple):
+    """A cell of the study's grid: one combination of axis values."""
+
+    id: str
+    axes: Mapping[str, AxisValue]
+
+
+class NotRunError(StudyError):
+    """The requested cell is not among the results."""
+
+
+def was_not_run(error: BaseException | None) -> bool:
+    """Whether an error, or one from which it was made, is that a cell is not among the results."""
+    while error is not None and not isinstance(error, NotRunError):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cells:
+    """Cells in order. Finding those with some values of axes takes no longer among more cells."""
+
+    cells: tuple[CellInfo, ...]
+    labels: Labels = field(default_factory=Labels)
+
+    @cached_property
+    def axes(self) -> dict[str, list[AxisValue]]:
+        """Every axis with its values, in the order of the cells."""
+        seen: dict[str, dict[str, AxisValue]] = {}
+        for cell in self.cells:
+            for name, value in cell.axes.items():
+                seen.setdefault(name, {}).setdefault(label(value), value)
+        return {name: list(values.values()) for name, values in seen.items()}
+
+    def axis_value(self, axis: str, text: str) -> AxisValue:
+        """The axis's value that a published file writes so; the text where no cell has one."""
+        return next((value for value in self.axes.get(axis, ()) if same_value(value, text)), text)
+
+    def cell_title(self, cell: CellInfo) -> str:
+        """A cell in words, by the axes that vary; that of a study without axes is called "the only cell"."""
+        varied = {axis: at for axis, at in cell.axes.items() if len(self.axes[axis]) > 1}
+        return self.labels.settings(varied or cell.axes) or "the only cell"
+
+    def select(self, where: Where) -> list[CellInfo]:
+        """The cells whose axes have the wanted values (a list of values: any of them).
+
+        An axis or a value that no cell has is a StudyError that says what would be right.
+        """
+        for axis, wanted in where.items():
+            known = self.values_on(axis)
+            for value in as_list(wanted):
+                if (axis, label(value)) not in self._positions:
+                    right = nearest(str(value), [str(v) for v in known])
+                    raise NotRunError(f"axis {axis!r} has no value {value!r}", right=right)
+        return self.cells_at(where)
+
+    def values_on(self, axis: str) -> Sequence[AxisValue]:
+        """The values of an axis; NotRunError if none of the study's cells that have it was run, StudyError if
+        the study has no such axis.
+        """
+        if axis not in self.axes:
+            error = NotRunError if axis in self.labels.axes else StudyError
+            raise error(f"no axis {axis!r}", right=nearest(axis, self.axes))
+        return self.axes[axis]
+
+    def cells_at(self, where: Where) -> list[CellInfo]:
+        """The cells whose axes have the wanted values, none if there are none."""
+        labels = {axis: {label(value) for value in as_list(wanted)} for axis, wanted in where.items()}
+        if labels.keys() == self.axes.keys() and all(len(one) == 1 for one in labels.values()):
+            key = frozenset((axis, value) for axis, one in labels.items() for value in one)
+            return [self.cells[position] for position in self._at_all_axes.get(key, ())]
+        groups = [
+            [position for one in wanted for position in self._positions.get((axis, one), ())]
+            for axis, wanted in labels.items()
+        ]
+        found = sorted(min(groups, key=len, default=range(len(self.cells))))
+        return [
+            cell
+            for cell in (self.cells[position] for position in found)
+            if all(axis in cell.axes and label(cell.axes[axis]) in one for axis, one in labels.items())
+        ]
+
+    def with_ids(self, names: Iterable[str]) -> list[CellInfo]:
+        """The cells of these names, those that there are, in order."""
+        return [self.cells[at] for at in sorted({self._by_id[name] for name in names if name in self._by_id})]
+
+    def value_with_label(self, axis: str, written: str) -> AxisValue | None:
+        """The value of an axis that has this label (`values.label`); None if no cell has it."""
+        found = self._positions.get((axis, written))
+        return self.cells[found[0]].axes[axis] if found else None
+
+    def find(self, where: Where) -> CellInfo | None:
+        """The one cell at these axis values, None when it was not run.
+
+        Among several the one that has no other axes; else a StudyError that names the axes to fix too.
+        """
+        cells = self.cells_at(where)
+        if len(cells) < 2:
+            return cells[0] if cells else None
+        exact = [cell for cell in cells if cell.axes.keys() == where.keys()]
+        if len(exact) == 1:
+            return exact[0]
+        more = dict.fromkeys(axis for cell in cells for axis in cell.axes if axis not in where)
+        chosen = ", ".join(f"{k}={v}" for k, v in where.items()) or "no axis fixed"
+        right = f"fix {' and '.join(more)} too" if more else "fix each axis to one value"
+        raise StudyError(f"{len(cells)} cells match ({chosen})", right=right)
+
+    def only_cell(self, where: Where) -> CellInfo:
+        """The one cell of a selection; StudyError when there is none or more than one."""
+        cell = self.find(where)
+        if cell is None:
+            self.select(where)  # names the axis or the value that is wrong, if one is
+            chosen = ", ".join(f"{k}={v}" for k, v in where.items())
+            raise NotRunError(f"the study has no cell {chosen}")
+        return cell
+
+    @cached_property
+    def _by_id(self) -> dict[str, int]:
+        return {cell.id: position for position, cell in enumerate(self.cells)}
+
+    @cached_property
+    def _positions(self) -> dict[tuple[str, str], list[int]]:
+        found: dict[tuple[str, str], list[int]] = {}
+        for position, cell in enumerate(self.cells):
+            for axis, value in cell.axes.items():
+                found.setdefault((axis, label(value)), []).append(position)
+        return found
+
+    @cached_property
+    def _at_all_axes(self) -> dict[frozenset[tuple[str, str]], list[int]]:
+        found: dict[frozenset[tuple[str, str]], list[int]] = {}
+        for position, cell in enumerate(self.cells):
+            key = frozenset((axis, label(value)) for axis, value in cell.axes.items())
+            found.setdefault(key, []).append(position)
+        return found

@@ -1,0 +1,129 @@
+"""What a study says of its quantities and axes: units, ranges, and what reports call them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from cwndlab import metrics
+from cwndlab.base.errors import StudyError, nearest
+from cwndlab.base.numbers import ANY, Range
+from cwndlab.base.writing import with_unit
+
+from .schema import AxisValue
+from .values import label, text
+
+if TYPE_CHECKING:
+    from .outputs import Margin, Scalar
+    from .schema import Outline
+
+
+class QuantityInfo(NamedTuple):
+    """A quantity as results have it."""
+
+    unit: str = ""
+    title: str = ""
+    range: Range = ANY
+    """Which values it can take."""
+    statistic: str = "mean"
+    """Of the replicates: `mean` or `median`."""
+    controls: Sequence[str] = ()
+    """The quantities of expectation 0 that its means are freed of."""
+    centred: bool = False
+    """Whether its expectation is 0."""
+    margin: Margin | None = None
+    """How near to a published value counts as close, where the study says so."""
+
+
+class AxisInfo(NamedTuple):
+    """An axis as results have it."""
+
+    title: str = ""
+    unit: str = ""
+    values: Mapping[str, str] = {}
+    """What its values are called, by their labels."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The quantities and axes of a study, and what they are called."""
+
+    quantities: Mapping[str, QuantityInfo] = field(default_factory=dict)
+    axes: Mapping[str, AxisInfo] = field(default_factory=dict)
+    """All of the study; a run may be restricted to cells that lack some."""
+    cells: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
+    """Named cells."""
+    flows: Sequence[str] = ()
+    """The traffic entries: in a report each has one colour."""
+    source_paired: bool = False
+    """Whether the source's cells shared their random numbers, run by run."""
+
+    @classmethod
+    def of(cls, outline: Outline, flows: Sequence[str] = ()) -> Labels:
+        """What a study says of them; `flows` are the names of its traffic entries."""
+        known = {quantity.name: quantity for quantity in outline.quantities}
+        quantities = {
+            name: QuantityInfo(
+                metrics.unit_of(one, known),
+                one.title or "",
+                metrics.range_of(one, known),
+                one.statistic,
+                one.adjust_for,
+                metrics.is_centred(one),
+                one.margin,
+            )
+            for name, one in known.items()
+        }
+        axes = {
+            name: AxisInfo(
+                axis.title or "",
+                axis.unit or "",
+                {
+                    label(one.name): one.title
+                    for one in axis.values
+                    if isinstance(one, AxisValue) and one.title
+                },
+            )
+            for name, axis in outline.axes.items()
+        }
+        paired = outline.source is not None and outline.source.paired_runs
+        return cls(quantities, axes, outline.cells, flows, paired)
+
+    def unit(self, quantity: str) -> str:
+        """The quantity's unit; StudyError when the study has no such quantity."""
+        if quantity not in self.quantities:
+            raise StudyError(f"no quantity {quantity!r}", right=nearest(quantity, self.quantities))
+        return self.quantities[quantity].unit
+
+    def axis_unit(self, axis: str) -> str:
+        """The axis's unit; "" without one."""
+        return self.axes[axis].unit if axis in self.axes else ""
+
+    def title(self, name: str) -> str:
+        """What an axis or a quantity is called, an axis with its unit."""
+        return with_unit(self.plain_title(name), self.axis_unit(name))
+
+    def plain_title(self, name: str) -> str:
+        """What an axis or a quantity is called, without a unit."""
+        known = self.axes.get(name) or self.quantities.get(name)
+        return (known and known.title) or name.replace("_", " ")
+
+    def value_title(self, axis: str, value: Scalar) -> str:
+        """What a value of an axis is called, without its unit."""
+        return self.axes.get(axis, AxisInfo()).values.get(label(value)) or text(value)
+
+    def setting(self, axis: str, *values: Scalar) -> str:
+        """An axis at some values in words: "round trip: 10 ms", "initial window: 1 and 2 packets"."""
+        *before, title = (self.value_title(axis, value) for value in values)
+        unit = self.axis_unit(axis)
+        if before:
+            title = f"{', '.join(before)} and {title}"
+        elif title == "1":
+            unit = re.sub(r"^([a-z]{3,})s$", r"\1", unit)
+        return f"{self.plain_title(axis)}: {title} {unit}".rstrip()
+
+    def settings(self, axes: Mapping[str, Scalar]) -> str:
+        """Several axes at their values in words."""
+        return ", ".join(self.setting(axis, value) for axis, value in axes.items())
