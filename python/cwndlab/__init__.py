@@ -1,8 +1,9 @@
 """cwndlab: a laboratory for TCP, from a study file to a report.
 
 >>> import cwndlab
->>> run = cwndlab.run("rfc2416", changes={"variant": "sack", "iw": 4})   # doctest: +SKIP
->>> run.records["segments"]                                              # doctest: +SKIP
+>>> run = cwndlab.run("rfc2416", changes={"variant": "sack", "iw": 4, "size": "as-traced"})
+>>> run.records["segments"].column("flow")[0].as_py()
+'transfer'
 """
 
 from __future__ import annotations
@@ -163,7 +164,11 @@ def studies() -> dict[str, str]:
     """The studies that come with cwndlab, each with its title: what `run` and `Study.load` take by name.
 
     >>> cwndlab.studies()["rfc2416"]
-    "When TCP Starts Up With Four Packets Into Only Three Buffers"
+    'When TCP starts up with four packets into only three buffers'
+
+    Returns:
+        Name -> title.
+
     """
     from cwndlab.study.document import titles
 
@@ -180,6 +185,10 @@ def run(
     **more: Unpack[OptionFields],
 ) -> RunResult:
     """Runs a study: a shipped name, a file, or a `Study`.
+
+    >>> run = cwndlab.run(study, changes={"buffer": 2}, replicates=2)
+    >>> run.axes
+    {'buffer': [2]}
 
     Args:
         study: what to run.

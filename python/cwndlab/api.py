@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from cwndlab.base.errors import ArgumentError, OutputError, StudyError, check_arguments
 from cwndlab.base.laws import LawCode, codes_of
@@ -44,10 +44,10 @@ class Study(StudySpec):
     `study.run()` runs it, `study.save("my.toml")` writes it.
     """
 
-    def __init__(self, *parts: Any, **named: Any) -> None:
+    def __init__(self, *parts: object, **named: object) -> None:
         if not isinstance(named.get("document", next(iter(parts), None)), Document):
             raise ArgumentError('make a study by Study.load("NAME or FILE") or Study.build("TITLE", …)')
-        super().__init__(*parts, **named)
+        super().__init__(*parts, **named)  # type: ignore[arg-type]  # as the package makes them
 
     def __repr__(self) -> str:
         head = f"Study {self.name}: {self.title}; {number_of(len(make_plan(self)), 'cell')}"
@@ -60,7 +60,7 @@ class Study(StudySpec):
 
     if not TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> object:
             right = "; write study.set(AXIS=VALUE), or select from its results" if name == "sel" else ""
             raise AttributeError(f"Study has no `{name}`{right}", name="" if right else name, obj=self)
 
@@ -80,8 +80,17 @@ class Study(StudySpec):
     def load(cls, name_or_path: str | Path) -> Self:
         """A shipped study by its name, or a file, or a folder that holds a study.toml.
 
+        >>> Study.load("rfc2416").axes["size"]
+        ['as-traced', 'as-written']
+
         TCP's knobs, queues and applications are checked when the study is planned, as `cc` may define a
         congestion control that it names.
+
+        Args:
+            name_or_path: one of `cwndlab.studies()`, or a path.
+
+        Returns:
+            The study.
 
         Raises:
             StudyError: there is no such study, or it is invalid; with file, line, column and key.
@@ -99,6 +108,14 @@ class Study(StudySpec):
         >>> study = Study.build("CUBIC against BBR", dumbbell=network, run=Run(duration="30s"))
 
         Models hold values; where a section refers to parameters or axes ("$webs"), give its keys.
+
+        Args:
+            title: of the study and its report.
+            name: what results and messages call it.
+            sections: `dumbbell`, `measure`, `run`, …, as in a study file.
+
+        Returns:
+            The study.
 
         Raises:
             StudyError: the sections do not make a study.
@@ -118,11 +135,18 @@ class Study(StudySpec):
     ) -> Self:
         """A study of the keys of a study file; models may stand for tables.
 
+        >>> network = {"rate": "5Mbps", "rtt": "20ms", "flows": [{"cc": "reno"}]}
+        >>> Study.from_dict({"title": "One", "dumbbell": network, "run": {"duration": "1s"}}).title
+        'One'
+
         Args:
             raw: the tables of a study file.
             name: what results and messages call it.
             folder: where the files that it names are.
             claims: the tables of a claims.toml.
+
+        Returns:
+            The study.
 
         Raises:
             StudyError: the tables do not make a study.
@@ -138,6 +162,16 @@ class Study(StudySpec):
     def from_toml(cls, text: str, *, name: str = "study") -> Self:
         """A study from the text of a study file, checked as `load` does.
 
+        >>> Study.from_toml(study.to_toml()).axes == study.axes
+        True
+
+        Args:
+            text: TOML, as of a study.toml.
+            name: what results and messages call it.
+
+        Returns:
+            The study.
+
         Raises:
             StudyError: the text is invalid; with line, column and key.
 
@@ -149,6 +183,16 @@ class Study(StudySpec):
         """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`), other keys changed
         (`{"run.duration": "10s"}`) or whole sections replaced (`{"run": Run(duration="10s")}`); axes,
         parameters and sections also as keywords, `set(iw=4)`.
+
+        >>> study.set({"run.duration": "1s"}, buffer=2).axes
+        {'buffer': [2]}
+
+        Args:
+            changes: axes and dotted keys with their new values.
+            more: the same as keywords.
+
+        Returns:
+            A changed copy.
 
         Raises:
             StudyError: there is no such axis, axis value or key, or the changed study is invalid.
@@ -199,6 +243,12 @@ class Study(StudySpec):
         form does not allow (a single link of a `[dumbbell]`) makes the text a full one, without comments.
         Congestion controls and metrics written in Python are not part of a file.
 
+        >>> study.set(buffer=2).to_toml().splitlines()[0]
+        'title = "Two flows"'
+
+        Returns:
+            The text.
+
         Raises:
             StudyError: a restriction to some cells cannot be written as a file.
 
@@ -226,6 +276,15 @@ class Study(StudySpec):
         """Writes the study as a file ("question.toml"), or into a folder as its study.toml; the file's path.
 
         The claims and the files that the study names are copied next to it, so that it can be loaded there.
+
+        >>> study.save("two.toml").name
+        'two.toml'
+
+        Args:
+            path: the file or the folder.
+
+        Returns:
+            The file.
 
         Raises:
             StudyError: as `to_toml`.
@@ -258,6 +317,18 @@ class Study(StudySpec):
     ) -> Plan:
         """The plan: every cell, and how many replicates of each; `plan.check()` checks all, as `run` does.
 
+        >>> plan = study.plan(replicates=5)
+        >>> len(plan), plan.runs
+        (2, 10)
+
+        Args:
+            replicates: of each cell; default: the study's.
+            seed: of all random streams; default: the study's.
+            sensitivity: an axis of [sensitivity], "combinations" of them, or "all".
+
+        Returns:
+            The plan: a sequence of cells.
+
         Raises:
             StudyError: an option is out of range, there is no such sensitivity axis, or the first cell is
                 invalid.
@@ -279,6 +350,19 @@ class Study(StudySpec):
     ) -> RunResult:
         """Runs the study; `out` is the folder for its results, the other arguments are as of `cwndlab.run`.
 
+        >>> study.run("results", replicates=3).report.name
+        'report.html'
+
+        Args:
+            out: folder for records, verdicts and the report; without it everything stays in memory.
+            options: how to run; default: in memory, on all processors.
+            changes: axes to restrict and keys to change, as of `set`.
+            cc: congestion controls of your own, as of `cwndlab.run`.
+            more: fields of `RunOptions` by their names.
+
+        Returns:
+            The results; runs that failed are listed in `failures`.
+
         Raises:
             StudyError, ClusterError, OutputError: as `cwndlab.run`.
 
@@ -289,7 +373,13 @@ class Study(StudySpec):
     def explore(self) -> ExplorePage:
         """A page with a slider for each parameter and graphs that follow, as `cwndlab explore` opens it.
 
-        A notebook shows the page; `study.explore().save("page.html")` writes it.
+        A notebook shows the page; `save` writes it.
+
+        >>> study.explore().save("page.html").name
+        'page.html'
+
+        Returns:
+            The page.
 
         Raises:
             StudyError: its congestion controls are in Python.
@@ -312,8 +402,15 @@ class Study(StudySpec):
     ) -> Stream:
         """Runs the study in the background and gives its replicates as they finish.
 
-        >>> for done in study.stream():          # doctest: +SKIP
-        ...     print(done.cell, done.replicate, done.values["goodput"])
+        >>> sorted((done.cell, done.replicate) for done in study.stream(replicates=1))
+        [('buffer=0.5', 0), ('buffer=2', 0)]
+
+        Args:
+            out: folder for the results; without it everything stays in memory.
+            options: how to run; default: in memory, on all processors.
+            changes: axes to restrict and keys to change, as of `set`.
+            cc: congestion controls of your own, as of `cwndlab.run`.
+            more: fields of `RunOptions` by their names.
 
         Returns:
             An iterator; its `result` is the `RunResult` once it is exhausted, and `close` stops the run.
@@ -328,6 +425,15 @@ class Study(StudySpec):
 
 def open_results(folder: str | Path) -> RunResult:
     """The results in a folder that `run` wrote. Takes no lock, writes nothing.
+
+    >>> cwndlab.open_results("results").study.title
+    'Two flows'
+
+    Args:
+        folder: what `out` named.
+
+    Returns:
+        The results, as `run` gave them.
 
     Raises:
         OutputError: the folder has no results.

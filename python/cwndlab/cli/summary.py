@@ -74,9 +74,9 @@ def _counts(tally: Mapping[str, int]) -> str:
 
 def estimates(result: RunResult) -> None:
     """Every number with its interval."""
-    for row in result.estimates.to_pylist():
-        words = estimate_text(row["value"], row["ci_low"], row["ci_high"], row["unit"])
-        echo(f"{row['cell']}  {row['quantity']}: {words}")
+    for one in result.estimates.numbers:
+        words = estimate_text(one.value, one.ci_low, one.ci_high, one.unit)
+        echo(f"{one.cell}  {one.quantity}: {words}")
 
 
 def as_json(result: RunResult, seconds: float) -> None:

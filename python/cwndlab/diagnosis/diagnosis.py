@@ -50,7 +50,11 @@ class Diagnosis:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:
-        """The same as a dictionary for JSON: times in seconds, from the start of the run or capture."""
+        """The same as a dictionary for JSON: times in seconds, from the start of the run or capture.
+
+        >>> run.sel(buffer=2).explain("cubic").to_dict()["waits_known"]
+        True
+        """
         return {
             "cause": self.cause,
             "waits_known": self.waits_known,

@@ -125,7 +125,7 @@ def metric(
     centred: bool = False,
     tables: Sequence[str] = ("connections",),
 ) -> Callable[[F], F]:
-    """Makes a function a metric that studies can name by the function's name.
+    """A decorator: makes a function a metric that studies can name by the function's name.
 
     >>> @cwndlab.metric(unit="B", low=0, tables=["connections"])
     ... def largest_transfer(run: cwndlab.RunView, *, traffic: str | None = None) -> float:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab import _core
 from cwndlab._core import ScenarioRefused
@@ -110,7 +110,10 @@ class Cell:
         return self.compiled.deterministic
 
     def check(self) -> None:
-        """StudyError if the cell does not compile or the core refuses its scenario."""
+        """StudyError if the cell does not compile or the core refuses its scenario.
+
+        >>> study.plan()[0].check()
+        """
         try:
             _ = self.completed_scenario
         except ScenarioRefused as error:
@@ -142,7 +145,7 @@ class Plan:
 
     if not TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> object:
             right = "; write study.set(AXIS=VALUE).plan()" if name == "sel" else ""
             raise AttributeError(f"Plan has no `{name}`{right}", name="" if right else name, obj=self)
 
@@ -203,7 +206,10 @@ class Plan:
             cell.check()
 
     def check(self) -> None:
-        """The same, and StudyError for a congestion control of the user's own that no cell uses."""
+        """Checks all cells; StudyError also for a congestion control of the user's own that no cell uses.
+
+        >>> study.plan().check()
+        """
         self.check_cells()
         used = {digest for cell in self.cells for digest in cell.compiled.laws}
         for name, law in self.study.laws.items():

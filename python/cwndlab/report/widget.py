@@ -9,7 +9,8 @@ from importlib import import_module, resources
 from pathlib import Path
 from typing import Protocol
 
-from cwndlab.base.errors import ExtraError, check_arguments
+from cwndlab.base.errors import ExtraError, OutputError, check_arguments
+from cwndlab.base.plain_files import read_inside
 from cwndlab.base.writing import output_errors, write_atomic
 
 
@@ -37,6 +38,22 @@ def page_widget(title: str, html: str) -> PageWidget:
     return made
 
 
+def widget_of_file(title: str, report: Path | None) -> PageWidget:
+    """The widget of a report that a run wrote, None if it wrote none.
+
+    Raises:
+        OutputError: there is no report, or it cannot be read.
+        ExtraError: anywidget is not installed.
+
+    """
+    if report is None:
+        raise OutputError("the run left no report; give it a folder: study.run('results')")
+    try:
+        return page_widget(title, read_inside(report.parent, report.name).decode("utf-8"))
+    except OSError as error:
+        raise OutputError(f"{report}: cannot be read: {error.strerror}") from error
+
+
 @lru_cache(maxsize=1)
 def _widget_class() -> type:
     """The widget's class, made when it is first needed: anywidget is an optional package."""
@@ -55,7 +72,21 @@ class ExplorePage:
 
     @check_arguments
     def save(self, path: str | Path) -> Path:
-        """Writes the page as one file, which works offline; OutputError if it cannot be written."""
+        """Writes the page as one file, which works offline.
+
+        >>> study.explore().save("page.html").name
+        'page.html'
+
+        Args:
+            path: the file.
+
+        Returns:
+            The file.
+
+        Raises:
+            OutputError: it cannot be written.
+
+        """
         file = Path(path)
         with output_errors(file):
             write_atomic(file, self.html.encode())

@@ -65,6 +65,8 @@ class Plots:
     def __call__(self, quantity: str | None = None) -> alt.TopLevelMixin:
         """A quantity of the selected cells with its intervals, as `run[quantity].plot()`.
 
+        >>> run.plot("share").save("chart.html")
+
         Args:
             quantity: default: what the study's first figure of these cells shows, as `run.chart` gives it.
 
@@ -77,6 +79,8 @@ class Plots:
     @check_arguments
     def cwnd(self, flow: str | None = None, *, replicate: int = 0) -> alt.TopLevelMixin:
         """Congestion windows of the connections of one flow, or of all, in kB against time.
+
+        >>> run.sel(buffer=2).plot.cwnd("bbr1").save("chart.html")
 
         Args:
             flow: the traffic's name in the study, or one instance of it ("cubic.1").
@@ -101,6 +105,12 @@ class Plots:
     @check_arguments
     def queue(self, link: str | None = None, *, replicate: int = 0) -> alt.TopLevelMixin:
         """Packets in the queue of a direction of a link ("left>right"; default: the bottleneck) against time.
+
+        >>> run.sel(buffer=2).plot.queue().save("chart.html")
+
+        Args:
+            link: a direction of a link by its name.
+            replicate: from 0.
 
         Raises:
             NotFoundError: there is no such link, or several cells are selected.
@@ -129,6 +139,8 @@ class Plots:
     ) -> alt.TopLevelMixin:
         """Time-sequence graph of a flow's first connection, seen at the study's observation point or, without
         one, at the flow's sender.
+
+        >>> run.sel(buffer=2).plot.sequence("cubic", until="1s").save("chart.html")
 
         Args:
             flow: the traffic's name in the study; default: of the first connection.
@@ -162,6 +174,12 @@ class Plots:
     @check_arguments
     def share(self, *, interval: str | float = "1s", replicate: int = 0) -> alt.TopLevelMixin:
         """Each flow's share of the goodput over time, in intervals of this length.
+
+        >>> run.sel(buffer=2).plot.share(interval="0.5s").save("chart.html")
+
+        Args:
+            interval: as "1s" or in seconds.
+            replicate: from 0.
 
         Raises:
             NotFoundError: several cells are selected.

@@ -5,11 +5,10 @@ What draws and explains is imported when it is called: most runs end without.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
@@ -17,22 +16,19 @@ from cwndlab import _core
 from cwndlab.base.errors import (
     ArgumentError,
     NotFoundError,
-    OutputError,
-    StudyError,
     check_arguments,
     nearest,
 )
-from cwndlab.base.plain_files import read_inside
 from cwndlab.base.writing import number_of
-from cwndlab.metrics import is_list
 from cwndlab.stats.results import Estimate, Results, Variation
 from cwndlab.study.grammar import COMPARISONS
 from cwndlab.study.units import seconds
 
-from .records import RecordTables, rows_of_flow
-from .result_tables import Estimates, ResultTables, overview, table_of_words
+from .records import RecordTables, budget_of_flow
+from .result_tables import Estimates, ResultTables, failures_text, overview, table_of_words
 from .samples import OF_XARRAY, Samples, group_flows
 from .selection import select_cells
+from .study_figures import StudyFigures
 
 if TYPE_CHECKING:
     import altair as alt
@@ -46,14 +42,12 @@ if TYPE_CHECKING:
     from cwndlab.report.judge import Judged
     from cwndlab.report.widget import PageWidget
     from cwndlab.runs.campaign import Campaign, Failure
-    from cwndlab.study.outputs import Figure
     from cwndlab.study.schema import Scalar
     from cwndlab.study.study_spec import StudySpec
 
     from .plot import Plots
 
 
-T = TypeVar("T")
 #: Attributes that it had once, and what to write.
 _FORMER = {"table": "every value is in the table `values`"}
 
@@ -120,11 +114,17 @@ class RunResult:
     def sel(self, axes: Mapping[str, object] | None = None, /, **more: object) -> RunResult:
         """The results of the cells with these values of axes, as `sel` of xarray.
 
+        >>> run.sel(buffer=2).axes
+        {'buffer': [2]}
+
         Args:
             axes: for each axis a value as `study.set` takes it (10, "10Mbps"), several values in a list or an
                 array, or those from one number to another, `slice(1, 4)`. None stands for the cells without
                 the axis.
             more: the same as keywords; `cell` stands for the names of cells.
+
+        Returns:
+            Results of these cells alone; `axes` has the values that are left.
 
         Raises:
             NotFoundError: there is no such axis, or no cell with these values.
@@ -146,29 +146,26 @@ class RunResult:
         axes = (self.of_all_cells or self.results).axes
         return ResultTables(self.results, {name: self.study.outline.axes[name].names for name in axes})
 
-    def _check(self, quantity: str, *, many: bool) -> None:
-        """NotFoundError if there is no such quantity; ArgumentError if it has one value for each run, but is
-        to have many, or the other way round.
-        """
-        known = {one.name: one for one in self.study.outline.quantities}
-        if quantity not in known:
-            raise NotFoundError(f'no quantity "{quantity}"; {nearest(quantity, known)}')
-        if is_list(known[quantity], known) and not many:
-            has = "has a value for each of a run's objects, which depend on each other"
-            raise ArgumentError(f'"{quantity}" {has}; run.samples("{quantity}") gives them')
-        if many and not is_list(known[quantity], known):
-            raise ArgumentError(f'"{quantity}" has one value for each run; run.values has them')
-
     @check_arguments
     def estimate(self, quantity: str) -> Estimate:
         """The estimate of one quantity in the one selected cell.
+
+        >>> share = run.sel(buffer=2).estimate("share_bbr1")
+        >>> share.unit, share.ci_low <= share.value <= share.ci_high
+        ('%', True)
+
+        Args:
+            quantity: one of `quantities`, of one number for each run.
+
+        Returns:
+            Value and 95 % interval in the quantity's `unit`; the ends are NaN where there is no interval.
 
         Raises:
             NotFoundError: there is no such quantity, or several cells are selected.
             ArgumentError: the quantity has many values for each run; `samples` gives them.
 
         """
-        self._check(quantity, many=False)
+        self._tables.check(quantity, many=False)
         return ResultTables(self.results, {}).estimate(self.records.only_cell(), quantity)
 
     @property
@@ -177,6 +174,9 @@ class RunResult:
 
         Columns: `cell`, the axes in their own types, `quantity`, `unit`, `value`, `ci_low`, `ci_high`,
         `replicates`, `method`, `warning` (why the interval may be too narrow).
+
+        >>> len(run.estimates) == len(run.cells) * len(run.quantities)
+        True
         """
         return self._tables.estimates()
 
@@ -194,6 +194,9 @@ class RunResult:
 
         Columns: `cell`, the axes in their own types, `replicate` (from 0), `quantity`, `unit`, `value` (NaN
         where it could not be measured).
+
+        >>> run.values.column_names
+        ['cell', 'buffer', 'replicate', 'quantity', 'unit', 'value']
         """
         return self._tables.values()
 
@@ -201,26 +204,37 @@ class RunResult:
     def samples(self, quantity: str) -> pa.Table:
         """The values of a quantity that has one for each page, packet or other object, in each selected cell.
 
-        Columns: `cell`, the axes, `replicate`, `index` (from 0, in the order of the objects), `quantity`,
-        `unit`, `value`.
+        >>> web.samples("page_delays").column_names[-5:]
+        ['replicate', 'index', 'quantity', 'unit', 'value']
+
+        Args:
+            quantity: one of `quantities`, of many values for each run.
+
+        Returns:
+            Columns `cell`, the axes, `replicate`, `index` (from 0, in the order of the objects), `quantity`,
+            `unit`, `value`.
 
         Raises:
             NotFoundError: there is no such quantity.
             ArgumentError: the quantity is one number for each run; `values` has it.
 
         """
-        self._check(quantity, many=True)
+        self._tables.check(quantity, many=True)
         return self._tables.samples(quantity)
 
     @check_arguments
     def __getitem__(self, quantity: str) -> Samples:
         """A quantity of the selected cells, to be compared and computed with.
 
-        >>> run["share"].sel(flow="bbr1").compare("ratio", to={"buffer": 0.5})  # doctest: +SKIP
+        >>> run["share"].sel(flow="bbr1").compare("ratio", to={"buffer": 0.5}).axes
+        {'buffer': [2]}
 
         Args:
             quantity: its name; what is measured for each flow goes by its name without the flow's, and `flow`
                 is one of its axes.
+
+        Returns:
+            Its numbers, one for each cell and flow.
 
         Raises:
             NotFoundError: there is no such quantity.
@@ -230,15 +244,19 @@ class RunResult:
         groups = group_flows(self.study.outline.quantities)
         flows = groups.get(quantity, {})
         if quantity not in groups:
-            self._check(quantity, many=False)
+            self._tables.check(quantity, many=False)
         for name in flows.values():
-            self._check(name, many=False)
+            self._tables.check(name, many=False)
         return Samples.of_results(self.results, quantity, flows)
 
     def compare(self, other: RunResult, kind: str = "difference") -> Estimates:
         """Every number next to that of the same cell in another run: ours against theirs.
 
         Runs with the same seed are compared in pairs, as cells of one run are.
+
+        >>> longer = study.set({"run.duration": "3s"}).run()
+        >>> longer.compare(run, "ratio")["significant"].type
+        DataType(bool)
 
         Args:
             other: the run to compare with, as of a changed study or another version.
@@ -259,7 +277,7 @@ class RunResult:
 
     if not TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> object:
             right = f"; {_FORMER[name]}" if name in _FORMER else ""
             if name in (*OF_XARRAY, "to_pandas"):
                 right = f"; write run.to_xarray().{name}"
@@ -275,6 +293,9 @@ class RunResult:
         and the axes are coordinates along it. Attributes: `units` and `long_name` of variables, `title`,
         `study`, `seed` and `cwndlab_version` of the dataset.
 
+        >>> dict(run.to_xarray()["share_bbr1"].sizes)
+        {'buffer': 2, 'replicate': 3}
+
         Raises:
             ExtraError: xarray is not installed.
 
@@ -282,44 +303,35 @@ class RunResult:
         study = {"title": self.study.title, "study": self.study.name, "seed": self.plan.seed}
         return self._tables.dataset({**study, "cwndlab_version": _core.version()})
 
-    def _failed(self) -> str:
-        """How many runs failed, and why the first did; nothing without failures."""
-        if not self.failures:
-            return ""
-        first = self.failures[0]
-        where = f"{first.cell}, replicate {first.replicate}"
-        return f"{len(self.failures)} of {self.plan.runs} runs failed, the first {where}: {first.reason}"
-
     def widget(self) -> PageWidget:
         """The report, which runs its cells, as a widget for a notebook.
+
+        >>> run.widget()  # doctest: +ELLIPSIS
+        <...>
 
         Raises:
             OutputError: the run left no report (no folder was given), or cannot be read.
             ExtraError: anywidget is not installed.
 
         """
-        if self.report is None:
-            raise OutputError("the run left no report; give it a folder: study.run('results')")
-        from cwndlab.report.widget import page_widget
+        from cwndlab.report.widget import widget_of_file
 
-        try:
-            return page_widget(
-                self.study.title, read_inside(self.report.parent, self.report.name).decode("utf-8")
-            )
-        except OSError as error:
-            raise OutputError(f"{self.report}: cannot be read: {error.strerror}") from error
+        return widget_of_file(self.study.title, self.report)
 
     def _repr_html_(self) -> str:
         from html import escape  # only notebooks need it
 
         title = f"<h4>{escape(self.study.title)}</h4><p>{len(self.results.cells)} cells</p>"
-        failed = f"<p>{escape(self._failed())}</p>" if self.failures else ""
-        figures = (drawn._repr_html_() for drawn in self._of_figures(lambda spec: self.figure(spec.id)))
-        return f"{title}{failed}{self.estimates._repr_html_()}{next(figures, '')}"
+        failed = f"<p>{escape(failures_text(self.failures, self.plan.runs))}</p>" if self.failures else ""
+        drawn = self._figures.first(self.figure)
+        return f"{title}{failed}{self.estimates._repr_html_()}{drawn._repr_html_() if drawn else ''}"
 
     @check_arguments
     def budget(self, kind: str | None = None, flow: str | None = None, *, replicate: int = 0) -> pa.Table:
         """Where the time of each finished object and each connection went in a run of the selected cell.
+
+        >>> run.sel(buffer=2).budget("connection", "bbr1").column_names
+        ['flow', 'kind', 'index', 'start_ns', 'end_ns', 'part', 'spent_ns']
 
         Args:
             kind: "page", "file", "transaction", "object" or "connection"; default: all.
@@ -335,14 +347,7 @@ class RunResult:
             OutputError: the run cannot be simulated again.
 
         """
-        import pyarrow.compute as pc  # takes longer to load than most of what a short run needs
-
-        from cwndlab.records.critical_path import KINDS
-
-        if kind not in (None, *KINDS):
-            raise NotFoundError(f'there is no kind "{kind}"; {nearest(str(kind), KINDS)}')
-        table = rows_of_flow(self.records.of_cell("budget", self.records.only_cell(), replicate), flow)
-        return table if kind is None else table.filter(pc.equal(table.column("kind"), kind))
+        return budget_of_flow(self.records, kind, flow, replicate)
 
     @check_arguments
     def explain(
@@ -356,6 +361,9 @@ class RunResult:
         """What limited a sender at a moment, and what led there; or the longest waits of a flow.
 
         Of a QUIC stack, which does not report what it waited for, the summary only.
+
+        >>> [*run.sel(buffer=2).explain("cubic", longest=1).to_dict()]
+        ['cause', 'waits_known', 'connections', 'waited_s', 'waits', 'notes']
 
         Args:
             flow: the traffic's name in the study, or one instance of it ("web.1"); default: the first.
@@ -416,79 +424,65 @@ class RunResult:
         Each has the choices of `--sensitivity` that were run and move it: by how much, and whether nearer to
         the published value. `print` shows it in sentences; `to_dict()` is for programs.
 
+        >>> run.discrepancies()  # a study without published numbers has none
+        []
+
         Args:
             budgets: whether to simulate two runs of each again, to compare where its objects' time goes.
 
         """
-        from cwndlab.report.draft import discrepancies_of
+        from .time_budgets import discrepancies_of_cells
 
-        outputs = self._outputs()
+        every = self.of_all_cells or self.results
         cells = {cell.id for cell in self.results.cells}
-        found = discrepancies_of(outputs, self.of_all_cells or self.results, self.variations)
-        found = [one for one in found if one.cell in cells]
-        if not budgets:
-            return found
-        from .time_budgets import with_mean_times
-
-        return [with_mean_times(self.campaign, one, self.variations) for one in found]
+        return discrepancies_of_cells(
+            self.campaign, self._outputs(), every, self.variations, cells, budgets=budgets
+        )
 
     @check_arguments
     def figure(self, id_: str) -> Drawing:
         """A figure of the study, drawn from these results; a notebook shows it, `svg_file` and `png()` are
         its files.
 
+        >>> run.figure("shares").figure
+        'shares'
+
+        Args:
+            id_: the figure's id in the study.
+
         Raises:
             NotFoundError: the study has no figure of this name.
             StudyError: nothing was measured for it.
 
         """
-        from cwndlab.report.figures import draw
-
-        spec = self._figure(id_)
-        return draw(spec, self._drawable(spec))
-
-    def _drawable(self, spec: Figure) -> Results:
-        """The results with what this figure shows."""
-        if spec.kind != "budget":
-            return self.results
-        from .time_budgets import with_budgets
-
-        return with_budgets(self.campaign, self.results, [spec])
-
-    def _figure(self, id_: str) -> Figure:
-        specs = {spec.id: spec for spec in self.study.outline.figures}
-        if id_ not in specs:
-            raise NotFoundError(f'no figure "{id_}" in {self.study.name}; {nearest(id_, specs)}')
-        return specs[id_]
+        return self._figures.drawing(id_)
 
     @check_arguments
     def chart(self, id_: str) -> alt.TopLevelMixin:
         """A figure of the study as an Altair chart, to zoom into, restyle or save. Its data are `.datasets`.
+
+        >>> run.chart("shares").to_dict()["$schema"]  # doctest: +ELLIPSIS
+        'https://vega.github.io/schema/vega-lite/...'
+
+        Args:
+            id_: the figure's id in the study.
 
         Raises:
             NotFoundError: the study has no such figure.
             StudyError: none of its cells was run.
 
         """
-        return self._chart(self._figure(id_))
+        return self._figures.chart(id_)
 
     def _draw(self, quantity: str | None) -> alt.TopLevelMixin:
-        if quantity is not None:
-            return self[quantity].plot()
-        for chart in self._of_figures(self._chart):
-            return chart
-        raise NotFoundError('the study has no figure of these cells; write run.plot("QUANTITY")')
+        chart = self._figures.first(self.chart) if quantity is None else self[quantity].plot()
+        if chart is None:
+            raise NotFoundError('the study has no figure of these cells; write run.plot("QUANTITY")')
+        return chart
 
-    def _of_figures(self, draw: Callable[[Figure], T]) -> Iterator[T]:
-        """What `draw` makes of each figure whose cells were run."""
-        for spec in self.study.outline.figures:
-            with suppress(StudyError):
-                yield draw(spec)
-
-    def _chart(self, spec: Figure) -> alt.TopLevelMixin:
-        from cwndlab.report.figures import chart
-
-        return chart(spec, self._drawable(spec))
+    @property
+    def _figures(self) -> StudyFigures:
+        return StudyFigures(self.campaign, self.results)
 
     @property
     def plot(self) -> Plots:

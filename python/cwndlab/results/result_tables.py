@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
+    from cwndlab.runs.campaign import Failure
     from cwndlab.study.schema import Quantity, Scalar
 
 _ARROW = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
 
+#: An estimate by the names of columns.
+Row: TypeAlias = "dict[str, str | float | bool | None]"
 #: Axes with their values.
 Axes: TypeAlias = "Mapping[str, Sequence[Scalar]]"
 
@@ -64,11 +67,18 @@ class Estimates:
         self.table = table
 
     def to_arrow(self) -> pa.Table:
-        """The pyarrow table."""
+        """The pyarrow table.
+
+        >>> run.estimates.to_arrow().schema.field("value").type
+        DataType(double)
+        """
         return self.table
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas DataFrame.
+
+        >>> run.estimates.to_pandas()["unit"].unique().tolist()
+        ['Mbit/s', '%', 'ms']
 
         Raises:
             ExtraError: pandas is not installed.
@@ -85,11 +95,21 @@ class Estimates:
         """The names of the columns."""
         return list(self.table.column_names)
 
-    def to_pylist(self) -> list[dict[str, Any]]:
-        """The rows as dictionaries."""
+    def to_pylist(self) -> list[Row]:
+        """The rows as dictionaries, by the names of columns.
+
+        >>> run.estimates.to_pylist()[0]["quantity"]
+        'goodput_cubic'
+        """
         return list(self)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    @property
+    def numbers(self) -> list[Estimate]:
+        """Each row as an `Estimate`."""
+        columns = (self.table[name].to_pylist() for name in Estimate._fields)
+        return [Estimate(*row) for row in zip(*columns, strict=True)]
+
+    def __iter__(self) -> Iterator[Row]:
         return iter(self.table.to_pylist())
 
     if not TYPE_CHECKING:
@@ -161,6 +181,19 @@ class ResultTables:
     results: Results
     #: The axes of all cells that were run, each with all values that it has in the study.
     axes: Axes
+
+    def check(self, quantity: str, *, many: bool) -> None:
+        """NotFoundError if there is no such quantity; ArgumentError if it has one value for each run, but is
+        to have many, or the other way round.
+        """
+        known = self.results.labels.quantities
+        if quantity not in known:
+            raise NotFoundError(f'no quantity "{quantity}"; {nearest(quantity, known)}')
+        if known[quantity].many and not many:
+            has = "has a value for each of a run's objects, which depend on each other"
+            raise ArgumentError(f'"{quantity}" {has}; run.samples("{quantity}") gives them')
+        if many and not known[quantity].many:
+            raise ArgumentError(f'"{quantity}" has one value for each run; run.values has them')
 
     def cells(self) -> pa.Table:
         """The cells and their axes."""
@@ -319,3 +352,10 @@ def overview(head: str, axes: Mapping[str, Sequence[Scalar]], quantities: Sequen
     for title, rows in (("Axes", values), ("Quantities", units)):
         lines += [f"{title}:", *(f"    {name:<24}{about}" for name, about in rows.items())] if rows else []
     return "\n".join(lines) + ">"
+
+
+def failures_text(failures: Sequence[Failure], runs: int) -> str:
+    """How many of so many runs failed, and why the first did."""
+    first = failures[0]
+    where = f"{first.cell}, replicate {first.replicate}"
+    return f"{len(failures)} of {runs} runs failed, the first {where}: {first.reason}"

@@ -67,7 +67,7 @@ class Samples:
     >>> goodput.compare("ratio", to={"buffer": 0.5}).axes
     {'buffer': [2]}
     >>> ratio = goodput.sel(buffer=2) / goodput.sel(buffer=0.5)
-    >>> ratio.estimate() == goodput.compare("ratio", to={"buffer": 0.5}).estimate()
+    >>> ratio.estimate().value == goodput.compare("ratio", to={"buffer": 0.5}).estimate().value
     True
     """
 
@@ -127,6 +127,9 @@ class Samples:
     def sel(self, axes: Mapping[str, object] | None = None, /, **more: object) -> Samples:
         """The numbers with these values of axes, as `sel` of xarray: a single value fixes its axis.
 
+        >>> run["share"].sel(flow="bbr1", buffer=2).axes
+        {}
+
         Args:
             axes: for each axis, or `flow`, a value, several in a list, or a slice of numbers.
             more: the same as keywords.
@@ -152,13 +155,17 @@ class Samples:
     def compare(self, kind: str, to: Mapping[str, object]) -> Samples:
         """Each number against that of the cell which differs from its own in these axes.
 
+        >>> run["share"].compare("difference", to={"flow": "cubic"}).axes
+        {'buffer': [0.5, 2], 'flow': ['bbr1']}
+
         Args:
             kind: "ratio" (number / other), "difference" (number - other), "increase" (100 (number / other -
                 1) %) or "decrease" (100 (1 - number / other) %).
             to: the values of axes, or of `flow`, of the cells to compare with: `{"buffer": 0.5}`.
 
         Returns:
-            The comparisons, without those of a cell with itself.
+            The comparisons, without those of a cell with itself; `unit` is "1" of a ratio, "%" of an increase
+            or decrease.
 
         Raises:
             NotFoundError: there is no such axis, value or cell.
@@ -238,6 +245,9 @@ class Samples:
     def number(self) -> Number:
         """The one number, to compute with.
 
+        >>> run["share"].sel(flow="bbr1", buffer=2).number().n
+        3
+
         Raises:
             NotFoundError: there are several; `sel` selects one.
 
@@ -249,6 +259,13 @@ class Samples:
 
     def estimate(self) -> Estimate:
         """The one number with its 95 % interval.
+
+        >>> share = run["share"].sel(flow="bbr1", buffer=2).estimate()
+        >>> share.quantity, share.unit, share.replicates
+        ('share', '%', 3)
+
+        Returns:
+            The value and its interval in `unit`; the ends are NaN where there is no interval.
 
         Raises:
             NotFoundError: there are several; `sel` selects one.
@@ -271,11 +288,18 @@ class Samples:
         )
 
     def to_arrow(self) -> pa.Table:
-        """The estimates as a pyarrow table."""
+        """The estimates as a pyarrow table.
+
+        >>> run["share"].to_arrow().num_rows
+        4
+        """
         return self.estimates.table
 
     def to_pandas(self) -> pandas.DataFrame:
         """The estimates as a pandas DataFrame.
+
+        >>> run["share"].to_pandas().shape[0]
+        4
 
         Raises:
             ExtraError: pandas is not installed.
@@ -287,6 +311,9 @@ class Samples:
         """The variables `value`, `ci_low` and `ci_high` along the axes that vary.
 
         What is measured (not computed) has `runs`, too, along `replicate`. NaN marks what was not run.
+
+        >>> dict(run["share"].to_xarray().sizes)
+        {'buffer': 2, 'flow': 2, 'replicate': 3}
 
         Raises:
             ExtraError: xarray is not installed.
@@ -316,6 +343,8 @@ class Samples:
 
     def plot(self, x: str | None = None) -> alt.TopLevelMixin:
         """The numbers with their intervals as an Altair chart.
+
+        >>> run["share"].plot().save("share.html")
 
         Args:
             x: the axis along x; default: the first with numbers, else the first. A line or colour for each

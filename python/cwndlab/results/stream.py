@@ -111,7 +111,13 @@ class Stream(Iterator[Replicate]):
         self.close()
 
     def close(self) -> None:
-        """Stops the run, unless it is over, and waits until it has stopped."""
+        """Stops the run, unless it is over, and waits until it has stopped.
+
+        >>> stream = study.stream()
+        >>> next(stream).values["share_bbr1"] > 0.0
+        True
+        >>> stream.close()
+        """
         self._feed.closed.set()
         self._thread.join()
 

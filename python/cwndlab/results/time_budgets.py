@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from cwndlab.runs.single_run import Recorded, view_again
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan
     from cwndlab.report.budget_figure import BudgetKey, MeanTimes
+    from cwndlab.report.contents import Outputs
     from cwndlab.report.discrepancies import Discrepancy
     from cwndlab.stats.results import Results, Variation
     from cwndlab.study.outputs import Figure
@@ -128,3 +129,19 @@ def with_mean_times(source: Recorded, one: Discrepancy, variations: Iterable[Var
     runs = next(v.runs for v in variations if (v.axis, v.value) == (best.axis, best.value))
     means = mean_times(source, key), mean_times(source, key, runs[one.cell])
     return replace(one, budgets=one.budget_text(*means)) if all(means) else one
+
+
+def discrepancies_of_cells(
+    source: Recorded,
+    outputs: Outputs,
+    results: Results,
+    variations: Sequence[Variation],
+    cells: Collection[str],
+    *,
+    budgets: bool,
+) -> list[Discrepancy]:
+    """The numbers of these cells that are not the paper's, with their time `budgets` if wanted."""
+    from cwndlab.report.draft import discrepancies_of
+
+    found = [one for one in discrepancies_of(outputs, results, variations) if one.cell in cells]
+    return [with_mean_times(source, one, variations) for one in found] if budgets else found

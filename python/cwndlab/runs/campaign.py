@@ -372,7 +372,7 @@ class Campaign:
         study = self.plan.study
         return Results(
             tuple(CellInfo(shown, dict(self.cells[shown].axes)) for shown in cells),
-            Labels.of(study.outline, tuple(traffic.name for traffic in study.base.traffic)),
+            Labels.of_outline(study.outline, tuple(traffic.name for traffic in study.base.traffic)),
             data,
             answer_s=ANSWER_S if self.backend else 0.0,
             deterministic={shown for shown, cell in cells.items() if self._exact(self.cells[cell])},

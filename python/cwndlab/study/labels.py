@@ -33,6 +33,8 @@ class QuantityInfo(NamedTuple):
     """The quantities of expectation 0 that its means are freed of."""
     centred: bool = False
     """Whether its expectation is 0."""
+    many: bool = False
+    """Whether it is a list of numbers for each run."""
     margin: Margin | None = None
     """How near to a published value counts as close, where the study says so."""
 
@@ -61,8 +63,8 @@ class Labels:
     """Whether the source's cells shared their random numbers, run by run."""
 
     @classmethod
-    def of(cls, outline: Outline, flows: Sequence[str] = ()) -> Labels:
-        """What a study says of them; `flows` are the names of its traffic entries."""
+    def of_outline(cls, outline: Outline, flows: Sequence[str] = ()) -> Labels:
+        """Reads what a study says of them; `flows` are the names of its traffic entries."""
         known = {quantity.name: quantity for quantity in outline.quantities}
         quantities = {
             name: QuantityInfo(
@@ -72,6 +74,7 @@ class Labels:
                 one.statistic,
                 one.adjust_for,
                 metrics.is_centred(one),
+                metrics.is_list(one, known),
                 one.margin,
             )
             for name, one in known.items()

@@ -15,10 +15,17 @@ from .from_capture import read
 def explain_capture(path: str | Path, at: str | float | None = None, longest: int = 5) -> Diagnosis:
     """What kept the senders in a capture from sending; statements that follow only in part are marked.
 
+    >>> diagnosis = cwndlab.explain_capture("flow.pcapng", longest=3)
+    >>> diagnosis.waits_known
+    True
+
     Args:
         path: a pcap or pcapng file, of either end of its connections.
         at: the moment, from the capture's first packet, as "14.4s" or in seconds; default: the longest waits.
         longest: how many waits, without `at`.
+
+    Returns:
+        The diagnosis; times are in seconds from the capture's first packet.
 
     Raises:
         StudyError: it cannot be read, or has no TCP in it.

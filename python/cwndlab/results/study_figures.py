@@ -1,0 +1,57 @@
+"""The figures of a study, drawn from the results of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from cwndlab.base.errors import NotFoundError, StudyError, nearest
+from cwndlab.stats.results import Results
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from cwndlab.report.figures import Drawing
+    from cwndlab.runs.campaign import Campaign
+    from cwndlab.study.outputs import Figure
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class StudyFigures:
+    """The figures of the study of a campaign; what draws them is imported when one is drawn."""
+
+    campaign: Campaign
+    results: Results
+
+    def drawing(self, id_: str) -> Drawing:
+        """A figure as a picture; NotFoundError without it, StudyError if nothing was measured for it."""
+        from cwndlab.report.figures import draw
+
+        return draw(*self._shown(id_))
+
+    def chart(self, id_: str) -> alt.TopLevelMixin:
+        """A figure as an Altair chart; raises as `drawing`."""
+        from cwndlab.report.figures import chart
+
+        return chart(*self._shown(id_))
+
+    def first(self, draw: Callable[[str], T]) -> T | None:
+        """What `draw` makes of the first figure whose cells were run; None if there is none."""
+        for spec in self.campaign.plan.study.outline.figures:
+            with suppress(StudyError):
+                return draw(spec.id)
+        return None
+
+    def _shown(self, id_: str) -> tuple[Figure, Results]:
+        """A figure, and the results with what it shows."""
+        study = self.campaign.plan.study
+        specs = {spec.id: spec for spec in study.outline.figures}
+        if id_ not in specs:
+            raise NotFoundError(f'no figure "{id_}" in {study.name}; {nearest(id_, specs)}')
+        from .time_budgets import with_budgets
+
+        return specs[id_], with_budgets(self.campaign, self.results, [specs[id_]])
