@@ -12,9 +12,11 @@ __all__ = [
     "Application",
     "BudgetError",
     "Capture",
+    "CapturedEnd",
     "CapturedSegment",
     "Command",
     "CongestionControl",
+    "Faults",
     "LawFailed",
     "LossEvent",
     "RateSample",
@@ -169,11 +171,11 @@ class CapturedSegment:
 
     @property
     def seq(self) -> int:
-        """Sequence number."""
+        """Offset in its sender's data; without a SYN, from the least number that was captured."""
 
     @property
     def ack(self) -> int:
-        """Acknowledgment number."""
+        """Offset in its receiver's data; 0 if it acknowledges nothing."""
 
     @property
     def len(self) -> int:
@@ -200,8 +202,80 @@ class CapturedSegment:
         """TSval and TSecr; None if the segment has no timestamps option."""
 
     @property
-    def sack(self) -> Sequence[tuple[int, int] | None]:
-        """Four SACK blocks; None for each that the segment does not have."""
+    def sack(self) -> list[tuple[int, int]]:
+        """SACK blocks, as offsets in its receiver's data."""
+
+    @property
+    def options_cut(self) -> bool:
+        """Whether options of its header were not captured."""
+
+@final
+class CapturedEnd:
+    """What the segments of one end say of it."""
+
+    @property
+    def opened(self) -> bool:
+        """Whether its SYN was captured."""
+
+    @property
+    def mss(self) -> int | None:
+        """Maximum segment size option of its SYN."""
+
+    @property
+    def scale(self) -> int | None:
+        """Window scale option of its SYN."""
+
+    @property
+    def bytes(self) -> int:
+        """Its payload."""
+
+    @property
+    def largest(self) -> int:
+        """The payload of its largest segment."""
+
+    @property
+    def stamped(self) -> bool:
+        """Whether segments with data have timestamps."""
+
+    @property
+    def options_cut(self) -> bool:
+        """Whether options of its headers were not captured."""
+
+    @property
+    def acknowledged(self) -> int:
+        """The highest offset in its data that the other end acknowledged."""
+
+@final
+class Faults:
+    """What was wrong with the capture of a connection."""
+
+    @property
+    def copies(self) -> int:
+        """Copies of packets that were captured several times, which were left out."""
+
+    @property
+    def ttls(self) -> tuple[int, int] | None:
+        """The time to live of two copies of a packet, if it differs."""
+
+    @property
+    def interfaces(self) -> bool:
+        """Whether the copies are of several interfaces."""
+
+    @property
+    def damaged(self) -> int:
+        """Segments with a wrong checksum or impossible numbers, which were left out."""
+
+    @property
+    def damaged_bytes(self) -> list[int]:
+        """The payload of these, of the first end and of the other."""
+
+    @property
+    def fragmented(self) -> int:
+        """Segments that came as fragments of IP."""
+
+    @property
+    def span_ns(self) -> tuple[int, int] | None:
+        """The times of the first and the last packet, with those that were left out."""
 
 @final
 class Capture:
@@ -211,11 +285,29 @@ class Capture:
     def cut(self) -> str | None:
         """Why only the beginning of the capture was read; None if the whole capture was read."""
 
+    @property
+    def headers_cut(self) -> int:
+        """Packets that were cut within the header of TCP, and left out."""
+
+    @property
+    def steps(self) -> list[tuple[int, int]]:
+        """When the clock was set back, in nanoseconds of the corrected times, and by how much."""
+
+    @property
+    def tick_ns(self) -> int:
+        """The longest time, in nanoseconds, of which all times are multiples."""
+
     def ends(self, connection: int) -> tuple[str, str]:
         """Addresses and ports of a connection's ends: first the end that sent the first captured segment."""
 
-    def segments(self, connection: int) -> list[CapturedSegment]:
-        """The segments of a connection."""
+    def take_segments(self, connection: int, most: int) -> list[CapturedSegment]:
+        """The next segments of a connection, at most so many, which it does not keep."""
+
+    def end(self, connection: int, first: bool) -> CapturedEnd:
+        """What the segments of a connection's first end say of it, or those of its other end."""
+
+    def faults(self, connection: int) -> Faults:
+        """What was wrong with the capture of a connection."""
 
     def __len__(self) -> int: ...
 

@@ -54,11 +54,18 @@ def holed(gap: int) -> bytes:
     return pcap([*handshake, *data, (0.3, segment(1, 1 + gap, 1, 24, b"abcdef"))])
 
 
-def test_a_gap_larger_than_any_window_is_no_loss_but_what_the_capture_lacks(tmp_path: Path) -> None:
+def test_a_number_that_no_window_reaches_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "holes.pcap").write_bytes(holed(4_000_000_000))
     [one] = from_capture.read(tmp_path / "holes.pcap")
+    assert len(one.packets) == 4 and one.damaged == (1, 6)
+    assert any("1 segment has a wrong checksum or impossible numbers" in note for note in one.notes)
+
+
+def test_a_large_hole_is_put_in_as_a_whole(tmp_path: Path) -> None:
+    (tmp_path / "holes.pcap").write_bytes(holed(1_000_000_000))
+    [one] = from_capture.read(tmp_path / "holes.pcap")
     assert len(one.packets) == 6
-    assert any("3999999997 bytes before 0.300000 s are not in the capture" in note for note in one.notes)
+    assert any("999999997 bytes before 0.300000 s are not in the capture" in note for note in one.notes)
 
 
 def test_a_gap_within_a_window_is_filled_with_lost_segments(tmp_path: Path) -> None:

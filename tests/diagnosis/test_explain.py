@@ -233,8 +233,8 @@ def test_what_is_no_capture_is_an_error_that_says_so_and_a_cut_one_is_read_to_it
         (gzip.compress(b"text"), "this file is no capture"),
         (struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1), "there is no TCP segment in it"),
         (
-            rewritten(tmp_path / "sender.pcapng", 127, bytes),
-            "this capture cannot be read: link type 127 is not supported",
+            rewritten(tmp_path / "sender.pcapng", 189, bytes),
+            "this capture cannot be read: link type 189 is not supported",
         ),
     ):
         file.write_bytes(data)

@@ -42,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use super::applications::{Application, Command};
     #[pymodule_export]
-    use super::captures::{read_capture, Capture, CapturedSegment};
+    use super::captures::{read_capture, Capture, CapturedEnd, CapturedSegment, Faults};
     #[pymodule_export]
     use super::kinds::kinds;
     #[pymodule_export]

@@ -4,8 +4,8 @@ use cwndlab_tcp::Flags;
 
 /// The life of a connection between two ends, as far as its segments show it.
 ///
-/// A SYN opens another connection, unless it repeats the SYN of this one, or is that of the other end in a simultaneous open
-/// (RFC 9293, section 3.5).
+/// A SYN opens another connection, unless it repeats the SYN of this one, which a RST may have answered, or is that of the other
+/// end in a simultaneous open (RFC 9293, section 3.5).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lifetime {
     /// The sequence numbers of the SYNs of the first and of the other end, without ACK.
@@ -14,6 +14,8 @@ pub struct Lifetime {
     answered: bool,
     /// Whether a FIN or RST was seen.
     closed: bool,
+    /// Whether a RST was the first answer to a SYN. Some hosts then send the same SYN again.
+    refused: bool,
 }
 
 /// Whether a segment asks for a connection.
@@ -25,7 +27,9 @@ impl Lifetime {
     /// Whether a segment opens another connection. `from_first`: it is from the first of the two ends, which is always the
     /// same.
     pub fn is_over(&self, flags: Flags, seq: u32, from_first: bool) -> bool {
-        opens(flags) && (self.closed || self.syns[usize::from(!from_first)].map_or(self.answered, |known| known != seq))
+        let known = self.syns[usize::from(!from_first)];
+        let is_other = known.map_or(self.answered, |known| known != seq);
+        opens(flags) && (is_other || (self.closed && !self.refused))
     }
 
     /// Takes a segment of the connection.
@@ -33,6 +37,8 @@ impl Lifetime {
         if opens(flags) {
             self.syns[usize::from(!from_first)].get_or_insert(seq);
         } else {
+            self.refused |= !self.answered && flags.has(Flags::RST);
+            self.refused &= flags.has(Flags::RST);
             self.answered = true;
         }
         self.closed |= flags.has(Flags::FIN) || flags.has(Flags::RST);
@@ -66,6 +72,13 @@ mod tests {
             let closed = [&open[..], &[(end, 8, false)]].concat();
             assert!(after(&closed).is_over(Flags::SYN, 7, true));
         }
+    }
+
+    #[test]
+    fn the_same_syn_again_after_a_refusal_belongs_to_the_same_attempt() {
+        let refused = after(&[(Flags::SYN, 7, true), (Flags::RST, 0, false)]);
+        assert!(!refused.is_over(Flags::SYN, 7, true));
+        assert!(refused.is_over(Flags::SYN, 8, true));
     }
 
     #[test]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 FIN, SYN, RST, ACK, ECE = 1, 2, 4, 16, 64
 
 
-@dataclass
+@dataclass(slots=True)
 class Packet:
     """A segment that the sender sent (`out`) or received. Numbers are payload offsets of its direction."""
 
@@ -27,6 +28,8 @@ class Packet:
     drop: Drop | None = None
     #: Whether it was not captured but left a hole in the sequence numbers.
     unseen: bool = False
+    #: "keep-alive", or "window" if it probes a closed window; empty for every other segment.
+    probe: str = ""
 
     @property
     def end(self) -> int:
@@ -50,6 +53,16 @@ class Drop:
     by_policer: bool = False
 
 
+class Missing(NamedTuple):
+    """Data that a capture lacks, although it was sent."""
+
+    seq: int
+    len: int
+    #: The times of the packets between which it was sent.
+    after_ns: int
+    before_ns: int
+
+
 @dataclass(frozen=True)
 class Known:
     """What only a simulated run tells about its sender."""
@@ -62,6 +75,10 @@ class Known:
     windows: Sequence[tuple[int, int, int]]
     #: Its congestion control.
     law: str = ""
+
+
+#: With times that are coarser than this, nothing is known of waits.
+_COARSEST_NS = 100_000_000
 
 
 @dataclass
@@ -84,3 +101,24 @@ class Conversation:
     serial: int | None = None
     #: What the reader should know of the source.
     notes: list[str] = field(default_factory=list)
+    #: How it ended, in a sentence; only of captures.
+    ended: str = ""
+    #: Whether the packets begin with the connection.
+    from_start: bool = True
+    #: What a capture lacks.
+    missing: list[Missing] = field(default_factory=list)
+    #: When the clock of a capture was set back.
+    steps: list[int] = field(default_factory=list)
+    #: A capture's times are multiples of this, if that hides something.
+    tick_ns: int = 0
+    #: Whether a capture has only the sender's packets, "data", or only the receiver's, "acks".
+    one_way: Literal["", "data", "acks"] = ""
+    #: Segments with data of the sender that were damaged in the capture, and their bytes.
+    damaged: tuple[int, int] = (0, 0)
+    #: The times of the first and the last packet that were captured, also if left out; None where none was.
+    span_ns: tuple[int, int] | None = None
+
+    @property
+    def shows_waits(self) -> bool:
+        """Whether what the sender waited for can be inferred."""
+        return not self.one_way and self.tick_ns < _COARSEST_NS

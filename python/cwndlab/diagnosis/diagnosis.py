@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .conversation import ACK, FIN, Conversation, Packet
 from .summary import Summary, length_text, summarize, summarize_all
-from .waits import CAUSES, ORDINARY, Wait, find_waits
+from .waits import CAUSES, ORDINARY, Wait, find_all_waits, find_waits
 
 #: Of more connections, the numbers are printed together.
 SUMMARIES = 4
@@ -40,7 +40,8 @@ class Diagnosis:
         if not self.waits_known:
             return "\n".join(lines)
         total = "; ".join(f"{cause} {seconds:.3f} s" for cause, seconds in self.waited_s.items())
-        lines.append(f"waited: {total}" if total else "the sender never waited")
+        if total or any(one.segments for one in self.summaries):
+            lines.append(f"waited: {total}" if total else "the sender never waited")
         name = ""
         for wait in self.waits:
             if wait.conversation != name:
@@ -67,15 +68,19 @@ class Diagnosis:
 
 def diagnose(conversations: Sequence[Conversation], at_s: float | None = None, longest: int = 5) -> Diagnosis:
     """What senders waited for at a moment, or their longest waits apart from ordinary ones."""
-    waits = [find_waits(one) for one in conversations]
+    every = [find_all_waits(one) for one in conversations]
+    waits, short = [mine for mine, _ in every], [sums for _, sums in every]
     found = [(one, wait) for one, mine in zip(conversations, waits, strict=True) for wait in mine]
     waited: dict[str, int] = {}
-    for _, wait in found:
-        waited[wait.cause] = waited.get(wait.cause, 0) + wait.duration_ns
+    for cause, duration_ns in [
+        *((wait.cause, wait.duration_ns) for _, wait in found),
+        *(pair for sums in short for pair in sums.items()),
+    ]:
+        waited[cause] = waited.get(cause, 0) + duration_ns
     order = sorted(waited, key=lambda cause: (-waited[cause], list(CAUSES).index(cause)))
     if at_s is not None:
-        every = [(one, wait) for one in conversations for wait in find_waits(one, short=True)]
-        chosen = [pair for pair in every if pair[1].start_ns <= at_s * 1e9 < pair[1].end_ns]
+        all_waits = [(one, wait) for one in conversations for wait in find_waits(one, short=True)]
+        chosen = [pair for pair in all_waits if pair[1].start_ns <= at_s * 1e9 < pair[1].end_ns]
     else:
         chosen = _longest(found, longest)
     notes = dict.fromkeys(note for conversation in conversations for note in conversation.notes)
@@ -85,13 +90,15 @@ def diagnose(conversations: Sequence[Conversation], at_s: float | None = None, l
         {cause: waited[cause] / 1e9 for cause in order},
         tuple(explain(conversation, wait) for conversation, wait in chosen),
         tuple(notes),
-        tuple(map(summarize, conversations, waits)),
+        tuple(map(summarize, conversations, waits, short)),
+        waits_known=any(one.shows_waits for one in conversations),
     )
 
 
 def _longest(found: Sequence[tuple[Conversation, Wait]], count: int) -> list[tuple[Conversation, Wait]]:
     """The longest waits, in order of time; ordinary ones only if there are no others."""
-    stalls = [pair for pair in found if pair[1].cause not in ORDINARY] or list(found)
+    stalls = [pair for pair in found if pair[1].cause not in ORDINARY]
+    stalls = stalls or [pair for pair in found if pair[1].cause != "unknown"]
     kept = sorted(stalls, key=lambda pair: -pair[1].duration_ns)[:count]
     return sorted(kept, key=lambda pair: (pair[0].name, pair[1].start_ns))
 
@@ -264,6 +271,8 @@ def _end(conversation: Conversation, wait: Wait) -> list[Step]:
 def _packet_name(packet: Packet) -> str:
     if packet.is_syn:
         return "the SYN-ACK" if packet.flags & ACK else "the SYN"
-    if not packet.len:
+    if packet.probe == "keep-alive":
+        return "a keep-alive"
+    if packet.probe or not packet.len:
         return "the FIN" if packet.flags & FIN else "a window probe"
     return f"bytes {packet.seq} to {packet.end - 1}"

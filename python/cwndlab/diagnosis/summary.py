@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import ClassVar
 
@@ -12,6 +12,10 @@ from .waits import CAUSES, ORDINARY, Wait, round_trips
 
 #: A cause that is not part of every transfer is named from this share of the time on.
 _NOTABLE = 0.02
+#: A tick of more than this share of the time leaves the rate uncertain.
+_COARSE = 0.02
+#: A round trip is given if it takes at least so many ticks of the capture's clock.
+_TICKS = 10
 
 
 @dataclass(frozen=True)
@@ -34,39 +38,72 @@ class Summary:
     #: Seconds that it waited for what it waited for longest, and for the longest that is not part of every
     #: transfer; by the keys of `CAUSES`.
     waited_s: dict[str, float]
+    #: How the connection ended, in a sentence; only of captures.
+    ended: str = field(default="", kw_only=True)
+    #: The times of a capture are multiples of this, if that hides something.
+    tick_s: float = field(default=0.0, kw_only=True)
 
     def __str__(self) -> str:
-        if not self.segments:
-            return f"{self.conversation}: sent no data"
-        rate = self.acknowledged_bytes * 8e-6 / self.seconds if self.seconds else 0.0
-        again = f"{100 * self.retransmitted / self.segments:.2g} % of {self.segments} {self.repairs}"
-        parts = [f"{rate:.3g} Mb/s for {length_text(self.seconds)}", again]
+        if not self.segments and not self.acknowledged_bytes:
+            return f"{self.conversation}: sent no data{'.' if self.ended else ''}{self._ending()}"
+        parts = [f"{self._rate_text()} for {length_text(self.seconds)}"]
+        if self.segments:
+            share = f"{100 * self.retransmitted / self.segments:.2g} %"
+            parts.append(f"{share} of {self.segments} {self.repairs}")
         if self.rtt_s is not None:
             parts.append("round trip at least {}, median {}".format(*map(length_text, self.rtt_s)))
         why = " and ".join(f"{length_text(s)} ({CAUSES[cause]})" for cause, s in self.waited_s.items())
-        return (
-            f"{self.conversation}: {', '.join(parts)}.{' Waited ' if why else ''}{why + '.' if why else ''}"
-        )
+        waited = f" Waited {why}." if why else ""
+        return f"{self.conversation}: {', '.join(parts)}.{waited}{self._ending()}"
+
+    def _rate_text(self) -> str:
+        """The rate, or its range where the clock is too coarse for the time that it took."""
+        bits = self.acknowledged_bytes * 8e-6
+        if self.tick_s > _COARSE * self.seconds:
+            least = f"{bits / (self.seconds + self.tick_s):.3g}"
+            most = self.seconds - self.tick_s
+            return f"{least} to {bits / most:.3g} Mb/s" if most > 0 else f"at least {least} Mb/s"
+        return f"{bits / self.seconds if self.seconds else 0.0:.3g} Mb/s"
+
+    def _ending(self) -> str:
+        return f" {self.ended}" if self.ended else ""
 
     def to_dict(self) -> dict[str, object]:
         """For JSON."""
         return asdict(self)
 
 
-def summarize(conversation: Conversation, waits: Sequence[Wait]) -> Summary:
-    """The summary of a connection with these waits."""
+def summarize(
+    conversation: Conversation, waits: Sequence[Wait], short_ns: Mapping[str, int] | None = None
+) -> Summary:
+    """The summary of a connection with these waits, and by cause the sums of shorter ones."""
     packets = conversation.packets
-    seconds = (packets[-1].time_ns - packets[0].time_ns) / 1e9 if packets else 0.0
-    segments = retransmitted = highest = acknowledged = 0
+    first_ns, last_ns = conversation.span_ns or (
+        (packets[0].time_ns, packets[-1].time_ns) if packets else (0, 0)
+    )
+    seconds = (last_ns - first_ns) / 1e9
+    segments, unique = conversation.damaged
+    retransmitted = highest = acknowledged = 0
     for packet in packets:
         if not packet.out:
             acknowledged = max(acknowledged, packet.ack)
-        elif packet.len and not packet.unseen:
+        elif packet.len and not packet.unseen and not packet.probe:
             segments += 1
             retransmitted += packet.seq < highest
+            unique += max(0, packet.seq + packet.len - max(packet.seq, highest))
             highest = max(highest, packet.seq + packet.len)
+    # Of a connection of which the beginning is missing, the receiver's capture has what arrived.
+    arrived = conversation.one_way == "data" or (
+        conversation.seen_at == "receiver" and not conversation.from_start
+    )
+    if arrived:
+        acknowledged = unique
+    elif conversation.one_way != "acks":
+        acknowledged = min(acknowledged, highest)
     times = round_trips(conversation) if conversation.seen_at == "sender" else []
-    waited: dict[str, float] = {}
+    if times and median(times) < _TICKS * conversation.tick_ns:
+        times = []
+    waited = {cause: ns / 1e9 for cause, ns in (short_ns or {}).items()}
     for wait in waits:
         waited[wait.cause] = waited.get(wait.cause, 0.0) + wait.duration_ns / 1e9
     longest = sorted(waited, key=lambda cause: -waited[cause])
@@ -74,11 +111,13 @@ def summarize(conversation: Conversation, waits: Sequence[Wait]) -> Summary:
     return Summary(
         conversation.name,
         seconds,
-        min(acknowledged, highest),
+        acknowledged,
         segments,
         retransmitted,
         (min(times) / 1e9, median(times) / 1e9) if times else None,
         {cause: waited[cause] for cause in dict.fromkeys([*longest[:1], *notable[:1]])},
+        ended=conversation.ended,
+        tick_s=conversation.tick_ns / 1e9,
     )
 
 

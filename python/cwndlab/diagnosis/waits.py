@@ -7,14 +7,18 @@ transmission: an acknowledgment that came just before it, a window that opened, 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from dataclasses import dataclass, field
+from math import inf
 
-from .conversation import ACK, ECE, FIN, SYN, Conversation, Packet
+from .conversation import ACK, ECE, FIN, RST, SYN, Conversation, Packet
+from .pacing import paces
 from .policing import is_policed
 
 #: The causes, in words.
 CAUSES = {
     "lost-syn": "a SYN or SYN-ACK was lost, and its timer had to expire",
+    "refused": "the connection was refused, and the host tried again",
     "handshake": "the handshake was not finished",
     "rto-few-dupacks": "a loss with too few duplicate ACKs for a fast retransmit, so a timeout was needed",
     "lost-retransmission": "a retransmission was lost, too, so a timeout was needed",
@@ -25,6 +29,7 @@ CAUSES = {
     "probe": "the timer of a tail loss probe had to expire",
     "recovery": "losses were being repaired, without a timeout",
     "zero-window": "the receive window was closed: the receiver's application did not read",
+    "small-window": "the receive window had less room than a segment: the receiver reads slowly",
     "receive-window": "the receive window was full: the receiver's buffer is too small for the path",
     "nagle-delayed-ack": "a small segment waited for an ACK (Nagle), and the receiver delayed that ACK",
     "nagle": "a small segment waited for an ACK (Nagle)",
@@ -33,9 +38,14 @@ CAUSES = {
     "send-buffer": "the sender's buffer was full: it is too small for the path",
     "max-window": "the sender's configured largest window was full",
     "cwnd": "the congestion window was full",
+    "unknown": "packets of that time are not in the capture, or its clock was set",
 }
-#: Causes that are part of a healthy transfer.
-ORDINARY = ("handshake", "cwnd", "pacing")
+#: Causes that are part of a healthy transfer, or say nothing of it.
+ORDINARY = ("handshake", "cwnd", "pacing", "unknown")
+#: Causes whose short waits count where they add up: something outside the sender's control holds it back.
+_ADDED_UP = ("receive-window", "zero-window", "small-window", "send-buffer", "max-window", "application")
+#: They add up from this share of the time on.
+_NOTABLE = 0.05
 #: What the words of the table `limits` mean where nothing more is to be found out.
 _LIMITS = {
     "handshake": "handshake",
@@ -57,11 +67,13 @@ _DUPACKS = 3
 """Duplicate ACKs before a fast retransmit (RFC 5681, section 3.2)."""
 _ANSWER_NS = 3_000_000
 """A host sends what an ACK released within this time."""
+_ATTEMPTS = 10_000
+"""Packets after a retransmission among which its acknowledgment is looked for."""
 _DELAYED_NS = 20_000_000
 """An ACK that is later than the shortest round trip by this was delayed (hosts delay by 40 to 500 ms)."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Wait:
     """A time in which a sender sent nothing, and what it waited for."""
 
@@ -94,6 +106,14 @@ def find_waits(conversation: Conversation, *, short: bool = False) -> list[Wait]
     return _Replay(conversation, short).run()
 
 
+def find_all_waits(conversation: Conversation) -> tuple[list[Wait], dict[str, int]]:
+    """The waits of a sender, and by cause the nanoseconds of shorter ones where they are much of the time."""
+    replay = _Replay(conversation, False)
+    waits, packets = replay.run(), conversation.packets
+    least = _NOTABLE * (packets[-1].time_ns - packets[0].time_ns) if packets else 0.0
+    return waits, {cause: ns for cause, ns in replay.short_ns.items() if cause in _ADDED_UP and ns > least}
+
+
 class _Replay:
     """Follows a sender's packets and keeps what a host would know."""
 
@@ -106,7 +126,9 @@ class _Replay:
         #: Whether a policer dropped what is being recovered.
         self.recovers_policed = False
         self.echoed = False
-        self.sent: dict[int, list[Packet]] = {}
+        #: Each segment's first transmission, and all those of segments that were sent again.
+        self.first_sent: dict[int, Packet] = {}
+        self.sent_again: dict[int, list[Packet]] = {}
         self.syns: list[Packet] = []
         self.last_out: Packet | None = None
         self.last_in: Packet | None = None
@@ -116,22 +138,46 @@ class _Replay:
         #: Most bytes that were ever outstanding; cwnd, which begins with two segments, was at least that.
         self.largest = 0
         self.rtt_ns = shortest_rtt(conversation)
-        self.least_ns = 0 if short else self.rtt_ns // 10
+        self.least_ns = 0 if short else max(self.rtt_ns // 10, 2 * conversation.tick_ns)
+        #: Whether waits that are too short are counted.
+        self.counts_short = not short and not conversation.tick_ns
+        #: By cause.
+        self.short_ns: dict[str, int] = {}
+        #: The latest arrivals, to which the next transmission may be the answer, and the one before them.
+        self.recent: deque[Packet] = deque()
+        self.settled: Packet | None = None
+        #: Spans of time of which packets are missing, and the next one.
+        self.unknown = sorted(
+            [(one.after_ns, one.before_ns) for one in conversation.missing]
+            + [(t, t + 1) for t in conversation.steps]
+        )
+        self.next_unknown = 0
+        #: When a RST arrived.
+        self.refused_ns = -1
         self.policed = not conversation.drops_known and is_policed(
             conversation.packets, self.rtt_ns, conversation.mss
         )
         self.waits: list[Wait] = []
         known = conversation.known
         self.limit_starts = [start for start, _, _ in known.limits] if known is not None else []
+        self.answer = self.answer_ns()
+        self.paces = known is not None or paces(conversation.packets, self.rtt_ns, self.answer)
 
     def run(self) -> list[Wait]:
-        """All waits."""
+        """All waits; none of a capture that does not show them."""
+        if not self.of.shows_waits:
+            return []
         for at, packet in enumerate(self.of.packets):
             if not packet.out:
                 self.receive(packet)
-            elif packet.len or packet.flags & (SYN | FIN) or self.is_probe(packet):
+            elif packet.len or packet.flags & (SYN | FIN) or packet.probe or self.is_probe(packet):
                 self.send(at, packet)
         return self.waits
+
+    def settle(self, now_ns: int) -> None:
+        """Forgets arrivals that no transmission from now on answers, but the last of them."""
+        while self.recent and now_ns - self.recent[0].time_ns > self.answer:
+            self.settled = self.recent.popleft()
 
     def is_probe(self, packet: Packet) -> bool:
         """Whether a segment without data probes a closed window: it repeats the last acknowledged number."""
@@ -141,6 +187,10 @@ class _Replay:
         """An arrival at the sender."""
         if self.last_out is None and not packet.is_syn and not packet.len:
             self.last_out = packet  # the capture began later than the connection: its sender was waiting
+        self.recent.append(packet)
+        self.settle(packet.time_ns)
+        if packet.flags & RST:
+            self.refused_ns = packet.time_ns
         self.opened = self.opens(packet)
         self.widest = max(self.widest, packet.window)
         if packet.ack > self.una:
@@ -151,6 +201,7 @@ class _Replay:
             packet.ack == self.una < self.nxt
             and not packet.len
             and not packet.flags & (SYN | FIN)
+            and not packet.probe
             and (packet.window == self.window or packet.sack)
         ):
             self.dupacks += 1
@@ -171,24 +222,39 @@ class _Replay:
     def send(self, at: int, packet: Packet) -> None:
         """A transmission: the end of a wait."""
         last = self.last_out
-        if last is not None and not packet.unseen and packet.time_ns - last.time_ns > self.least_ns:
-            self.waits.append(self.wait(at, packet, last))
+        if last is not None and not packet.unseen and packet.time_ns > last.time_ns:
+            if packet.time_ns - last.time_ns > self.least_ns:
+                self.waits.append(self.wait(at, packet, last))
+            elif self.counts_short:
+                found = self.wait(at, packet, last)
+                self.short_ns[found.cause] = self.short_ns.get(found.cause, 0) + found.duration_ns
         self.opened = False
         if packet.is_syn:
             self.syns.append(packet)
+        elif packet.probe:
+            self.last_out = packet
+            return
         elif packet.len:
             if packet.seq < self.nxt and self.recover < 0:
                 self.recover = self.nxt
-                self.recovers_policed = self.was_policed(self.sent.get(packet.seq, []))
-            self.sent.setdefault(packet.seq, []).append(packet)
+                self.recovers_policed = self.was_policed(self.transmissions(packet.seq))
+            if packet.seq in self.first_sent:
+                self.sent_again[packet.seq] = [*self.transmissions(packet.seq), packet]
+            else:
+                self.first_sent[packet.seq] = packet
         self.nxt = max(self.nxt, packet.end)
         self.largest = max(self.largest, self.nxt - self.una)
         if not packet.unseen:
             self.last_out = packet
 
+    def transmissions(self, seq: int) -> list[Packet]:
+        """When the data from an offset on was sent before."""
+        first = self.first_sent.get(seq)
+        return self.sent_again.get(seq, [] if first is None else [first])
+
     def wait(self, at: int, packet: Packet, last: Packet) -> Wait:
         """The wait between two transmissions."""
-        earlier = self.syns if packet.is_syn else self.sent.get(packet.seq, [])
+        earlier = self.syns if packet.is_syn else self.transmissions(packet.seq)
         found = Wait(
             start_ns=last.time_ns,
             end_ns=packet.time_ns,
@@ -209,11 +275,16 @@ class _Replay:
 
     def cause(self, wait: Wait, packet: Packet, last: Packet) -> tuple[str, bool]:
         """A wait's cause, and whether a capture leaves no doubt about it."""
+        if self.is_unknown(wait):
+            return "unknown", True
         if packet.is_syn:
-            return "lost-syn", True
-        if last.is_syn and packet.seq == 0 and not self.sent:
+            refused = self.syns and self.refused_ns >= self.syns[-1].time_ns
+            return ("refused" if refused else "lost-syn"), True
+        if packet.probe:
+            return ("application" if packet.probe == "keep-alive" else "zero-window"), True
+        if last.is_syn and packet.seq == 0 and not self.first_sent:
             return self.first(wait), True
-        answers = self.last_in is not None and packet.time_ns - self.last_in.time_ns <= self.answer_ns()
+        answers = self.last_in is not None and packet.time_ns - self.last_in.time_ns <= self.answer
         again = packet.len > 0 and packet.seq < self.nxt
         if wait.timer is not None:
             timed, probes = wait.timer[0] in ("rto", "persist"), wait.timer[0] == "probe"
@@ -231,6 +302,12 @@ class _Replay:
             lost = self.was_policed(wait.earlier)
             return ("policer" if lost else "recovery"), False
         return self.unsent(wait, packet, last, answers)
+
+    def is_unknown(self, wait: Wait) -> bool:
+        """Whether the capture lacks packets of a wait, or its clock was set meanwhile."""
+        while self.next_unknown < len(self.unknown) and self.unknown[self.next_unknown][1] <= wait.start_ns:
+            self.next_unknown += 1
+        return self.next_unknown < len(self.unknown) and self.unknown[self.next_unknown][0] < wait.end_ns
 
     def may_reorder(self, packet: Packet) -> bool:
         """Whether RACK's timer for reordering may have sent this: a round trip or less after SACK blocks
@@ -293,7 +370,7 @@ class _Replay:
         """Whether the original had arrived: no link dropped it, or its ACK came too soon for the copy's."""
         if self.of.drops_known:
             return all(one.drop is None for one in wait.earlier)
-        for at in range(wait.at + 1, len(self.of.packets)):
+        for at in range(wait.at + 1, min(len(self.of.packets), wait.at + 1 + _ATTEMPTS)):
             later = self.of.packets[at]
             since = later.time_ns - packet.time_ns
             if later.out:
@@ -328,9 +405,13 @@ class _Replay:
         if fed or not released:
             if flight >= self.window and self.of.scale_known:
                 return "receive-window", wait.una >= wait.nxt
-            # A pacer releases segments within a round trip, without an arrival.
-            paced = not fed and wait.una < wait.nxt and wait.duration_ns < self.rtt_ns
-            return ("pacing" if paced else "application"), wait.una >= wait.nxt
+            # A pacer releases segments within a round trip, without an arrival. So does a slow host, of what
+            # an earlier acknowledgment released.
+            if not fed and wait.una < wait.nxt and wait.duration_ns < self.rtt_ns:
+                return ("pacing" if self.paces else "cwnd"), False
+            if self.fills_small_window(packet, wait):
+                return "small-window", True
+            return "application", wait.una >= wait.nxt
         if flight + self.of.mss > window and self.of.scale_known:
             return "receive-window", self.of.seen_at == "sender"
         if (
@@ -342,6 +423,11 @@ class _Replay:
         if self.recover >= 0:
             return ("policer" if self.recovers_policed else "recovery"), False
         return "cwnd", False
+
+    def fills_small_window(self, packet: Packet, wait: Wait) -> bool:
+        """Whether a segment is small as the window had room for no more (RFC 9293, section 3.8.6.2.1)."""
+        room = wait.una + self.window - wait.nxt
+        return self.of.scale_known and packet.len < self.of.mss and packet.len == room > 0
 
     def limit(self, wait: Wait) -> str:
         """The recorded limit that held longest."""
@@ -361,11 +447,8 @@ class _Replay:
 
     def state_before(self, wait: Wait) -> tuple[int, int]:
         """What was acknowledged, and the window, before the arrivals that ended the wait."""
-        for at in range(wait.at - 1, -1, -1):
-            packet = self.of.packets[at]
-            if not packet.out and wait.end_ns - packet.time_ns > self.answer_ns():
-                return packet.ack, packet.window
-        return 0, wait.window
+        self.settle(wait.end_ns)
+        return (0, wait.window) if self.settled is None else (self.settled.ack, self.settled.window)
 
 
 def shortest_rtt(conversation: Conversation) -> int:
@@ -376,12 +459,25 @@ def shortest_rtt(conversation: Conversation) -> int:
 def round_trips(conversation: Conversation) -> list[int]:
     """The round trips of data and SYNs sent once and acknowledged by themselves, in nanoseconds."""
     sent: dict[int, int | None] = {}  # None: sent again, or not seen
+    order: deque[int] = deque()
+    steps = iter([*conversation.steps, inf])
+    step, acknowledged = next(steps), 0
     found = []
     for packet in conversation.packets:
+        if packet.time_ns > step:
+            step = next(steps)
+            sent.clear()  # the clock was set
+        if packet.probe or packet.flags & RST:
+            continue
         if packet.out:
             end = max(packet.end, packet.seq) if packet.len else -1 if packet.is_syn else None
             if end is not None:
                 sent[end] = None if end in sent or packet.unseen else packet.time_ns
-        elif (since := sent.pop(-1 if packet.is_syn else packet.ack, None)) is not None:
-            found.append(packet.time_ns - since)
+                order.append(end)
+        elif packet.is_syn or packet.ack > acknowledged:
+            if (since := sent.get(-1 if packet.is_syn else packet.ack)) is not None:
+                found.append(packet.time_ns - since)
+            acknowledged = packet.ack
+            while order and order[0] <= acknowledged:
+                sent.pop(order.popleft(), None)
     return found

@@ -64,8 +64,8 @@ def explain(
     from cwndlab.runs.run_options import RunOptions
     from cwndlab.study.units import parse_seconds
 
+    from .capture_formats import is_capture
     from .explain_capture import explain_capture
-    from .from_capture import is_capture
 
     moment = None if at is None else parse_option(at, parse_seconds, "--at")
     if at is not None and longest is not None:

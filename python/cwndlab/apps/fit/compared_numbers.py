@@ -24,6 +24,8 @@ _FINEST = np.array([0.02] * PARTS + [0.02, 0.05, 0.5, 0.5])
 _NEIGHBOURS = 5
 #: What clocks and captures add to these numbers of other traffic, in percent.
 _NOISE = {VARIATION: 2.0, DELAYED: 3.0}
+#: A difference below this share of a number does not matter, even where replays do not scatter.
+_SMALL = 0.01
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class ComparedNumbers:
 
 def is_far(name: str, value: float, low: float, high: float) -> bool:
     """Whether a number lies so far from those of replays that it is not chance."""
-    return max(low - value, value - high) > max((high - low) / 2, _NOISE.get(name, 0.0))
+    least = max((high - low) / 2, _NOISE.get(name, 0.0), _SMALL * abs(value))
+    return max(low - value, value - high) > least
 
 
 def is_among(capture: ComparedNumbers, replays: Sequence[ComparedNumbers]) -> bool:

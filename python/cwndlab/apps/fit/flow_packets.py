@@ -57,7 +57,7 @@ def of_conversation(conversation: Conversation) -> FlowPackets:
     """The packets of a capture that was made at the sender."""
     packets, mss = conversation.packets, conversation.mss
     first = packets[0].time_ns if packets else 0
-    data = [p for p in packets if p.out and p.len and not p.unseen]
+    data = [p for p in packets if p.out and p.len and not p.unseen and not p.probe]
     # With segmentation offload, what was captured is split into what was sent.
     parts = [(p.time_ns, p.seq + at, min(mss, p.len - at)) for p in data for at in range(0, p.len, mss)]
     acks = [p for p in packets if not p.out and p.flags & ACK and not p.flags & SYN]

@@ -27,6 +27,9 @@ _LEAST_BASE_S = 1e-6
 _PEAK = 0.1
 #: A span of acknowledgments that is long enough to average over other flows' packets.
 _SPAN_S, _SPAN_PAIRS = 0.02, 20
+#: Halves of a base round trip before and after a time, within which deliveries catch up with the rate, and
+#: the part of a base round trip that they stay behind where the bottleneck was idle.
+_NEAR_CELLS, _IDLE = 20, 0.25
 #: From this share of the bottleneck on, other traffic is part of the fit.
 LEAST_CROSS = 0.015
 
@@ -46,6 +49,8 @@ class PathEstimates:
     faster: float
     #: Share of the rate that was not this flow's while it had a queue, pauses included.
     not_used: float
+    #: Whether the capture has the handshake, or a time in which the bottleneck was idle.
+    base_shown: bool = True
 
 
 def estimate_path(of: Deliveries, stated: StatedParameters = NOTHING_STATED) -> PathEstimates:
@@ -63,7 +68,30 @@ def estimate_path(of: Deliveries, stated: StatedParameters = NOTHING_STATED) -> 
     rate = found.rate_bps
     queue = queue_of(of, base, rate, stated.buffer_of(rate, base))
     near = at[trips - base < 2.5 * of.packets.wire_bytes * 8 / rate + 5e-4]
-    return PathEstimates(rate, base, queue, found.cross, _touches(near, base), found.faster, found.not_used)
+    shown = bool(stated.rtt_s) or found.cross > 0 or math.isfinite(handshake) or was_idle(of, base, rate)
+    return PathEstimates(
+        rate, base, queue, found.cross, _touches(near, base), found.faster, found.not_used, shown
+    )
+
+
+def was_idle(of: Deliveries, base_s: float, rate_bps: float) -> bool:
+    """Whether the bottleneck was idle at a time: deliveries then fall behind its rate, and stay behind.
+
+    A loss delays acknowledgments, too, but they catch up.
+    """
+    shown = of.last >= 0  # others acknowledge what was sent before the capture
+    times, last = of.ack_s[shown], of.last[shown]
+    if not len(times) or not math.isfinite(rate_bps):
+        return True
+    delivered = (of.ends + of.packets.header * np.arange(1, len(of.ends) + 1))[last]
+    ahead = 8 * delivered / rate_bps - times  # seconds of the bottleneck
+    cells = ((times - times[0]) / (base_s / 2)).astype(np.int64)
+    most = np.full(int(cells[-1]) + 1, -np.inf)
+    np.maximum.at(most, cells, ahead)
+    count = len(most) - 2 * _NEAR_CELLS
+    before = [most[k : k + _NEAR_CELLS].max() for k in range(max(count, 0))]
+    after = [most[k + _NEAR_CELLS : k + 2 * _NEAR_CELLS].max() for k in range(max(count, 0))]
+    return bool((np.array(before) - np.array(after) > _IDLE * base_s).any())
 
 
 def _finite_min(*values: float) -> float:

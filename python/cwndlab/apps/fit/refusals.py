@@ -24,11 +24,14 @@ _AT_WINDOW = 0.5
 #: And so is one whose receiver has less than half of its window after this share of acknowledgments, as data
 #: waits to be read. The acknowledgments then come at the speed of the reader.
 _SLOW_READER = 0.01
+#: Share of the data that a capture may lack.
+_MOST_MISSING = 0.005
 #: Causes of waits that are not of the path, and in words.
 _HELD_BY = {
     "application": "the application had nothing to send",
     "receive-window": "the receive window was full",
     "zero-window": "the receive window was closed",
+    "small-window": "the receive window had less room than a segment",
     "nagle": "small segments waited for acknowledgments",
     "nagle-delayed-ack": "small segments waited for acknowledgments",
 }
@@ -43,7 +46,8 @@ _TOUCHES = 2
 class Refusal(NamedTuple):
     """A parameter that is not identifiable and without which there is no fit."""
 
-    #: "too-short", "held-back", "receiver", "rate", "rtt", "queue", "buffer" or "cc".
+    #: "too-short", "held-back", "receiver", "one-direction", "clock", "missing", "rate", "rtt", "queue",
+    #: "buffer" or "cc".
     reason: str
     why: str
     #: What capture, or which option, would do.
@@ -52,6 +56,9 @@ class Refusal(NamedTuple):
 
 def of_capture(conversation: Conversation, deliveries: Deliveries) -> Iterator[Refusal]:
     """What keeps a capture as a whole from being fitted."""
+    yield from of_faults(conversation)
+    if not conversation.shows_waits:
+        return
     if conversation.seen_at != "sender":
         yield Refusal("receiver", "it was captured at the receiver", "capture at the sender of the data")
         return
@@ -82,6 +89,34 @@ def of_capture(conversation: Conversation, deliveries: Deliveries) -> Iterator[R
             waited[wait.cause] = waited.get(wait.cause, 0.0) + wait.duration_ns / 1e9
     if sum(waited.values()) > _HELD_BACK * seconds:
         yield _held_back(max(waited, key=lambda cause: waited[cause]), sum(waited.values()) / seconds)
+
+
+def of_faults(conversation: Conversation) -> Iterator[Refusal]:
+    """What the capture itself does not show."""
+    if conversation.one_way:
+        whose = "sender's" if conversation.one_way == "data" else "receiver's"
+        yield Refusal("one-direction", f"it has only the {whose} packets", "capture both directions")
+        return
+    if conversation.tick_ns:
+        yield Refusal(
+            "clock",
+            f"its times are multiples of {conversation.tick_ns / 1e6:g} ms",
+            "capture with a finer clock",
+        )
+    if conversation.steps:
+        yield Refusal(
+            "clock",
+            "its clock was set while it was made",
+            "cut it there: editcap -A and -B; or capture again",
+        )
+    sent = max((packet.end for packet in conversation.packets if packet.out), default=0)
+    lacking = sum(one.len for one in conversation.missing)
+    if lacking > _MOST_MISSING * max(sent, 1):
+        yield Refusal(
+            "missing",
+            f"it lacks {100 * lacking / max(sent, lacking):.2g} % of the data that was sent",
+            "capture with a larger buffer, such as `tcpdump -B 65536`, or a shorter snap length",
+        )
 
 
 def _held_back(cause: str, share: float) -> Refusal:
@@ -134,6 +169,13 @@ def of_path(path: PathEstimates) -> Iterator[Refusal]:
             "other traffic kept a queue all the time, so that the base round trip is not identifiable: "
             f"at most {path.base_s * 1e3:.4g} ms",
             "state it: --rtt 40ms; or capture while the path is idle at the start",
+        )
+    if not path.base_shown:
+        yield Refusal(
+            "rtt",
+            "it begins after the handshake, and the queue was never empty, so that the base round trip is "
+            f"not identifiable: at most {path.base_s * 1e3:.4g} ms",
+            "state it: --rtt 40ms; or capture from the start of the connection",
         )
     if path.queue.managed:
         yield Refusal("queue", _managed(path), "capture behind a drop-tail queue; fits have no other kind")
