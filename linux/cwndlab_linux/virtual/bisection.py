@@ -273,7 +273,7 @@ def report(found: FirstBad, study: Study) -> str:
     lines = [f"# {found.commit[:12]} {found.subject}", ""]
     lines += [
         f"The first commit at which the numbers of “{study.title}” move: {found.commit}. "
-        f"FirstBad in {number_of(found.steps, 'step')}.",
+        f"Found in {number_of(found.steps, 'step')}.",
         "",
     ]
     if found.skipped:
