@@ -14,8 +14,8 @@ from pathlib import Path
 import dpkt
 
 from cwndlab import Study
+from cwndlab.apps.captures.explain_capture import explain_capture
 from cwndlab.diagnosis.diagnosis import Diagnosis
-from cwndlab.results.explanation import explain_capture
 from cwndlab.runs.single_run import trace
 
 RAW, ETHERNET = 101, 1
