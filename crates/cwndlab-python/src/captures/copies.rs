@@ -50,7 +50,9 @@ pub fn take_out(raw: &mut Vec<Raw>) -> Copies {
     }
     let grouped: Vec<bool> = {
         let mut grouped = vec![false; raw.len()];
-        groups.iter().flatten().for_each(|&at| grouped[at] = true);
+        for &at in groups.iter().flatten() {
+            grouped[at] = true;
+        }
         grouped
     };
     // What only another observer saw never passed this one.
@@ -164,6 +166,8 @@ fn groups(raw: &[Raw]) -> Vec<Vec<usize>> {
     let strong = share(&is_identified);
     let all_alike = strong.or_else(|| share(&|one| !is_identified(one))).is_some_and(|share| share >= MOST_ALIKE);
     found.retain(|group| group.len() > 1 && (is_identified(&raw[group[0]]) || all_alike));
-    found.iter_mut().for_each(|group| group.sort_unstable());
+    for group in &mut found {
+        group.sort_unstable();
+    }
     found
 }
