@@ -6,6 +6,7 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import faulty_captures as made
@@ -82,6 +83,18 @@ def test_two_vantage_points_in_one_file_are_one_observer_at_the_sender(
     assert found.summaries[0].retransmitted == true.summaries[0].retransmitted
     assert found.waited_s == true.waited_s
     assert "TTL 64 and 62" in found.notes[0]
+
+
+def test_packets_in_another_order_than_their_times_are_no_step_of_the_clock(
+    captures: dict[str, Packets], faultless: dict[str, Diagnosis]
+) -> None:
+    """As several queues of a device write them."""
+    packets = list(captures["flow_sender"])
+    for at in range(100, 3000, 50):
+        if packets[at + 1][0] - packets[at][0] > 1e-5:  # times of one tick keep their order
+            packets.insert(at + 12, packets.pop(at))
+    assert max(one[0] - later[0] for one, later in pairwise(packets)) > 0.005
+    assert explained(packets).to_dict() == faultless["flow_sender"].to_dict()
 
 
 def test_repeated_acknowledgments_without_an_identification_are_no_copies(

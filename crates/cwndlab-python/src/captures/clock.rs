@@ -41,31 +41,3 @@ fn gcd(mut one: i64, mut other: i64) -> i64 {
     }
     one
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MS: i64 = 1_000_000;
-
-    #[test]
-    fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
-        let before: Vec<i64> = (0..50).map(|k| k * MS).collect();
-        let after: Vec<i64> = before.iter().map(|time| time - 3_600_000 * MS).collect();
-        let (times, steps) = continuous(&[&before[..], &after[..]].concat());
-        assert_eq!(steps, [(49 * MS, 3_600_049 * MS)]);
-        assert_eq!(times[50..], (49..99).map(|k| k * MS).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn packets_of_several_queues_in_another_order_are_no_step() {
-        let times: Vec<i64> = (0..50).map(|k| if k % 4 == 3 { (k - 9) * MS } else { k * MS }).collect();
-        assert_eq!(continuous(&times), (times, Vec::new()));
-    }
-
-    #[test]
-    fn the_tick_is_the_longest_common_measure() {
-        assert_eq!(tick(&[0, 20, 50]), 10);
-        assert_eq!(tick(&[7]), 0);
-    }
-}
