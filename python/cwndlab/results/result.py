@@ -25,7 +25,7 @@ from cwndlab.study.grammar import COMPARISONS
 from cwndlab.study.units import seconds
 
 from .records import RecordTables, budget_of_flow
-from .result_tables import Estimates, ResultTables, failures_text, overview, table_of_words
+from .result_tables import Estimates, ResultTables, check_quantity, failures_text, overview, table_of_words
 from .samples import OF_XARRAY, Samples, group_flows
 from .selection import select_cells
 from .study_figures import StudyFigures
@@ -165,7 +165,7 @@ class RunResult:
             ArgumentError: the quantity has many values for each run; `samples` gives them.
 
         """
-        self._tables.check(quantity, many=False)
+        check_quantity(self.results, quantity, many=False)
         return ResultTables(self.results, {}).estimate(self.records.only_cell(), quantity)
 
     @property
@@ -219,7 +219,7 @@ class RunResult:
             ArgumentError: the quantity is one number for each run; `values` has it.
 
         """
-        self._tables.check(quantity, many=True)
+        check_quantity(self.results, quantity, many=True)
         return self._tables.samples(quantity)
 
     @check_arguments
@@ -244,9 +244,9 @@ class RunResult:
         groups = group_flows(self.study.outline.quantities)
         flows = groups.get(quantity, {})
         if quantity not in groups:
-            self._tables.check(quantity, many=False)
+            check_quantity(self.results, quantity, many=False)
         for name in flows.values():
-            self._tables.check(name, many=False)
+            check_quantity(self.results, name, many=False)
         return Samples.of_results(self.results, quantity, flows)
 
     def compare(self, other: RunResult, kind: str = "difference") -> Estimates:

@@ -182,19 +182,6 @@ class ResultTables:
     #: The axes of all cells that were run, each with all values that it has in the study.
     axes: Axes
 
-    def check(self, quantity: str, *, many: bool) -> None:
-        """NotFoundError if there is no such quantity; ArgumentError if it has one value for each run, but is
-        to have many, or the other way round.
-        """
-        known = self.results.labels.quantities
-        if quantity not in known:
-            raise NotFoundError(f'no quantity "{quantity}"; {nearest(quantity, known)}')
-        if known[quantity].many and not many:
-            has = "has a value for each of a run's objects, which depend on each other"
-            raise ArgumentError(f'"{quantity}" {has}; run.samples("{quantity}") gives them')
-        if many and not known[quantity].many:
-            raise ArgumentError(f'"{quantity}" has one value for each run; run.values has them')
-
     def cells(self) -> pa.Table:
         """The cells and their axes."""
         return _table(self.axes, [(cell, ()) for cell in self.results.cells], {})
@@ -295,6 +282,20 @@ class ResultTables:
             for name in self.results.labels.quantities:
                 if not self.results.is_list(name) and (cell.id, name) in self.results.data:
                     yield cell, name
+
+
+def check_quantity(results: Results, quantity: str, *, many: bool) -> None:
+    """NotFoundError if there is no such quantity; ArgumentError if it has one value for each run, but is
+    to have many, or the other way round.
+    """
+    known = results.labels.quantities
+    if quantity not in known:
+        raise NotFoundError(f'no quantity "{quantity}"; {nearest(quantity, known)}')
+    if known[quantity].many and not many:
+        has = "has a value for each of a run's objects, which depend on each other"
+        raise ArgumentError(f'"{quantity}" {has}; run.samples("{quantity}") gives them')
+    if many and not known[quantity].many:
+        raise ArgumentError(f'"{quantity}" has one value for each run; run.values has them')
 
 
 def table_of_estimates(
