@@ -195,10 +195,10 @@ class Network(Way):
     def _with_preset(cls, keys: object) -> object:
         if not isinstance(keys, dict):
             return keys
-        if "trace" in keys and "rate" in keys:
-            raise ValueError("either `rate` or `trace`; leave out one of them")
-        if "trace" in keys:
-            keys = {**keys, "rate": {"trace": keys["trace"]}}
+        if (trace := keys.get("trace")) is not None:
+            if keys.get("rate", {"trace": trace}) != {"trace": trace}:
+                raise ValueError("either `rate` or `trace`; leave out one of them")
+            keys = {**keys, "rate": {"trace": trace}}
         if keys.get("preset") is None:
             return keys
         if (name := keys["preset"]) not in PRESETS:
