@@ -125,7 +125,6 @@ def test_everything_promised_is_written(written: tuple[Path, ReportView]) -> Non
     found = sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file())
     assert found == [
         "claims.csv",
-        "figures/power.pdf",
         "figures/power.svg",
         "report.html",
         "report.md",

@@ -137,8 +137,9 @@ def test_run_report_and_compare(capsys: pytest.CaptureFixture[str], study: Path,
     study.write_text(f"{TEXT}\n{figure}")
     code, out, _ = call(capsys, "run", study, "-o", tmp_path / "a", "--threads", 2)
     assert code == 0 and out.strip().endswith("report.html") and (tmp_path / "a/report.html").exists()
-    assert {path.suffix for path in (tmp_path / "a/figures").iterdir()} == {".pdf", ".svg"}
-    assert call(capsys, "report", tmp_path / "a", "--png")[0] == 0
+    assert {path.suffix for path in (tmp_path / "a/figures").iterdir()} == {".svg"}
+    assert call(capsys, "report", tmp_path / "a", "--pictures")[0] == 0
+    assert (tmp_path / "a/figures/growth.pdf").read_bytes().startswith(b"%PDF-")
     assert (tmp_path / "a/figures/growth.png").read_bytes().startswith(b"\x89PNG")
     call(
         capsys, "run", study, "-o", tmp_path / "b", "--set", "topology.links.wire.rate=2Mbps", "--set", "iw=4"

@@ -119,3 +119,13 @@ def test_a_profile_is_read_once_for_all_cells() -> None:
     assert 0 < len(read) == len(set(read))
     configs = {id(config) for scenario in scenarios for config in scenario["tcp"]}
     assert len(configs) == sum(len(scenario["tcp"]) for scenario in scenarios)
+
+
+def test_help_loads_none_of_the_packages_that_take_long() -> None:
+    script = (
+        "import sys; from cwndlab.cli import app\n"
+        "try: app(['--help'])\nexcept SystemExit: pass\n"
+        "print({'numpy', 'pyarrow', 'pydantic', 'importlib.metadata'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"

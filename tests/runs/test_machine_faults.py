@@ -45,6 +45,8 @@ def test_a_report_with_figures_needs_few_addresses(study: Path, tmp_path: Path) 
     done = command("run", study, "-o", out, shell="ulimit -v 12000000")
     assert done.returncode == 0, done.stderr
     assert (out / "report.html").stat().st_size > 10_000
+    done = command("report", out, "--pictures", shell="ulimit -v 12000000")
+    assert done.returncode == 0, done.stderr
     (pdf,) = out.glob("figures/*.pdf")
     assert pdf.read_bytes().startswith(b"%PDF-")
 

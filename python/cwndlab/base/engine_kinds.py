@@ -6,6 +6,7 @@ What else there is to know of a kind, its keys among it, is the engine's (`_core
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -20,6 +21,8 @@ PACKET_QUEUES = ("drop-on-full", "codel", "fq-codel", "pie", "dualpi2")
 DETERMINISTIC_QUEUES = ("infinite", "drop-tail", "codel")
 #: Impairments that draw no random number.
 SCRIPTED = ("drop-nth", "drop-every", "drop-seq", "delay-nth", "policer", "delay-steps", "aggregate")
+#: The unit at the end of a name of the engine's.
+UNIT_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")
 #: The applications that send datagrams without congestion control, and whether each draws random numbers
 #: regardless of its distributions.
 UNRESPONSIVE = {"cbr": False, "on-off": False, "poisson": True, "voip": False, "video": True}

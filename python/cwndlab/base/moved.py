@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.abc import MetaPathFinder
 
 #: Since 0.4.
 MOVED = {
@@ -15,7 +14,7 @@ MOVED = {
 }
 
 
-class _Signpost(MetaPathFinder):
+class _Signpost:
     """Asked first: a folder that an earlier version left behind would be a package without anything in it."""
 
     @staticmethod

@@ -23,12 +23,15 @@ def report(
     pdf: Annotated[
         Path | None, typer.Option(metavar="FILE", help="also print it, with bookmarks; needs Chromium")
     ] = None,
-    png: Annotated[bool, typer.Option("--png", help="also write the figures as PNG, for slides")] = False,
+    pictures: Annotated[
+        bool,
+        typer.Option("--pictures", help="also write the figures as PDF and PNG, for papers and slides"),
+    ] = False,
 ) -> None:
     """Rewrite the report of a finished run."""
     from cwndlab.results.execution import report_again
 
-    page = report_again(folder, png=png)
+    page = report_again(folder, pictures=pictures)
     echo(f"report: {page}")
     if pdf is not None:
         from cwndlab.report.pdf import print_pdf

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 import typer
 
 from cwndlab import _core
-from cwndlab.base.engine_kinds import EngineKind, engine_kinds
+from cwndlab.base.engine_kinds import UNIT_SUFFIX, EngineKind, engine_kinds
 from cwndlab.base.errors import StudyError, nearest
-from cwndlab.plan.scenario import UNIT_SUFFIX
 from cwndlab.study.knobs import plain_name
 from cwndlab.study.measures import ALIASES
 

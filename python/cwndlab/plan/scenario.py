@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ from cwndlab._core import ScenarioRefused
 from cwndlab.base.engine_kinds import (
     DETERMINISTIC_QUEUES,
     SCRIPTED,
+    UNIT_SUFFIX,
     draws,
     is_unresponsive,
     required_keys,
@@ -181,8 +181,6 @@ def sender(entry: Mapping[str, Any]) -> int:
     return int(entry["client" if sends_from_client(entry["app"]) else "server"])
 
 
-#: The unit at the end of a name of the engine's.
-UNIT_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")
 _UNITS = {
     "ns": 'a time with its unit, like "20ms"',
     "s": 'a time with its unit, like "20ms"',

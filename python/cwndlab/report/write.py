@@ -73,22 +73,19 @@ class Evidence(NamedTuple):
     """The text of the study file, as run."""
 
 
-def write(report: Draft, directory: Path, evidence: Evidence, *, png: bool = False) -> ReportView:
+def write(report: Draft, directory: Path, evidence: Evidence, *, pictures: bool = False) -> ReportView:
     """Writes report.html, report.md, summary.json and the figures; returns what they show.
 
-    Nothing is run. `png` writes figures as PNG, too, which takes as long as drawing them.
+    Nothing is run. `pictures` writes figures as PDF and PNG, too, which takes longer than drawing them.
     """
     view = build_view(report, evidence)
     save_inside(directory, "report.md", render.report_markdown(view))
-    pdfs: dict[str, bytes] = {}
     for drawing in report.drawings:
         name = f"figures/{drawing.id}"
         save_inside(directory, f"{name}.svg", drawing.svg_file)
-        if drawing.svg not in pdfs:
-            pdfs[drawing.svg] = drawing.pdf()
-        save_inside(directory, f"{name}.pdf", pdfs[drawing.svg])
-        if png or (directory / f"{name}.png").exists():  # one that is there must not show something else
-            save_inside(directory, f"{name}.png", drawing.png())
+        for file, picture in ((f"{name}.pdf", drawing.pdf), (f"{name}.png", drawing.png)):
+            if pictures or (directory / file).exists():  # one that is there must not show something else
+                save_inside(directory, file, picture())
     save_summary(report, directory, view.finding, view.undecided)
     save_inside(directory, "report.html", render.report_html(view))
     return view

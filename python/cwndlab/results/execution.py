@@ -239,15 +239,15 @@ def open_results(folder: str | Path, kind: type[StudySpec]) -> RunResult:
     return result
 
 
-def report_again(folder: Path, *, png: bool = False) -> Path:
-    """Writes the report of a finished run again, its figures also as PNG if wanted; its path.
+def report_again(folder: Path, *, pictures: bool = False) -> Path:
+    """Writes the report of a finished run again, its figures also as PDF and PNG if wanted; its path.
 
     OutputError as `open_results`, and if what another version ran would have to be run again.
     """
     with folders.open_folder(folder) as (campaign, content):
         if not campaign.is_of_this_version:
             content |= {"reported_by": _core.version()}
-        return write_report(campaign, RunResult.of_campaign(campaign, folder), content, png=png)
+        return write_report(campaign, RunResult.of_campaign(campaign, folder), content, pictures=pictures)
 
 
 def _executor(options: RunOptions, study: StudySpec, progress: Progress) -> Executor:

@@ -40,7 +40,7 @@ def write_report(
     result: RunResult,
     content: Mapping[str, Any],
     *,
-    png: bool = False,
+    pictures: bool = False,
     on_verdicts: Callable[[], None] = lambda: None,
 ) -> Path:
     """Writes verdicts, figures and the report of a run into its folder; the page's path.
@@ -76,7 +76,7 @@ def write_report(
         twin_budgets(simulator, campaign, report) if simulator is not None else {},
         study_text(study),
     )
-    write(replace(report, discrepancies=found), folder, evidence, png=png)
+    write(replace(report, discrepancies=found), folder, evidence, pictures=pictures)
     return folder / REPORT
 
 
