@@ -15,6 +15,7 @@ import pytest
 from users import User
 
 import cwndlab
+import cwndlab_linux
 from cwndlab_linux import kernel_doctor as doctor
 from cwndlab_linux.real_kernel import find_router
 from cwndlab_linux.virtual import doctor as virtual_doctor
@@ -22,6 +23,8 @@ from cwndlab_linux.virtual import doctor as virtual_doctor
 # As for the other tests (tests/conftest.py).
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+#: Where both packages are.
+OURS = [str(Path(str(package.__file__)).parents[1]) for package in (cwndlab, cwndlab_linux)]
 #: "nobody" of most systems; any that owns nothing will do.
 NOBODY = 65534
 
@@ -49,7 +52,7 @@ def ordinary_user(kernel: None) -> Iterator[User]:
     environment = os.environ | {
         "TMPDIR": str(folder),
         "HOME": str(folder),
-        "PYTHONPATH": os.pathsep.join([str(Path(cwndlab.__file__).parents[1]), *paths]),
+        "PYTHONPATH": os.pathsep.join([*OURS, *paths]),
         "CWNDLAB_ROUTER": str(find_router()),
     }
     ids = {} if os.geteuid() else {"user": NOBODY, "group": NOBODY, "extra_groups": []}
