@@ -8,9 +8,9 @@ the good end. Runs in virtual time repeat exactly, so a commit that changes noth
 from __future__ import annotations
 
 import re
-import resource
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,14 +20,14 @@ from cwndlab.api import Study
 from cwndlab.base.arrow_tables import FIRST_SEGMENTS
 from cwndlab.base.errors import OutputError, RunError, StudyError, nearest
 from cwndlab.base.writing import number_of, write_atomic
-from cwndlab.records.run_view import Columns
-from cwndlab.records.traces import Difference, events_of_columns, first_difference
+from cwndlab.records.traces import Difference, events_of_table, first_difference
 from cwndlab.results.result import RunResult
 from cwndlab.stats.difference import NumberDifference, compare_datasets
 
 from . import recipe, source
 from .build import build
 from .images import Image
+from .steps import cpu_s
 
 #: Decides by the packets of first replicates in place of a quantity.
 PACKETS = "packets"
@@ -40,9 +40,7 @@ _SKIPPED = re.compile(r"only 'skip'ped commits left to test")
 class MeasuredCommit(NamedTuple):
     """One commit: its results, and what they cost."""
 
-    commit: str
     result: RunResult
-    kernel: str
     cpu_s: float
 
 
@@ -131,7 +129,7 @@ class Bisection:
     def _measure(self, commit: str) -> MeasuredCommit:
         """The results of a commit; those of an equal kernel where only text or other files changed."""
         if commit not in self._measured:
-            before = _cpu_s()
+            before = cpu_s() + time.process_time()
             self.say(f"building {self._title(commit)}")
             image = self._build(commit)
             result = self._by_kernel.get(image.digest)
@@ -146,7 +144,8 @@ class Bisection:
                     failed = number_of(len(result.failures), "run")
                     raise RunError(f"{failed} failed, the first: {result.failures[0].reason}")
                 self._by_kernel[image.digest] = result
-            self._measured[commit] = MeasuredCommit(commit, result, image.release, _cpu_s() - before)
+            spent = cpu_s() + time.process_time() - before
+            self._measured[commit] = MeasuredCommit(result, spent)
         return self._measured[commit]
 
     def _build(self, commit: str) -> Image:
@@ -257,15 +256,9 @@ def _first_packets(a: RunResult, b: RunResult) -> dict[str, Difference]:
     found = {}
     for cell in a.campaign.cells:
         tables = (one.campaign.tables(cell)[FIRST_SEGMENTS] for one in (a, b))
-        left, right = (events_of_columns(Columns(table)) for table in tables)
+        left, right = map(events_of_table, tables)
         found[cell] = first_difference(left, right, TOLERANCE_S)
     return found
-
-
-def _cpu_s() -> float:
-    """CPU time of this process and of those that it started and that ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def report(found: FirstBad, study: Study) -> str:

@@ -23,7 +23,7 @@ from . import boot, source
 from .images import Image, built_kernels, kernel_facts, kernels_folder, sources_folder
 from .recipe import Law, Recipe, added_files, registered_names, series_of
 from .selftests import IN_SOURCE, SCRIPTS
-from .steps import BuildSteps, output_of
+from .steps import BuildSteps, cpu_s, output_of
 
 #: Bytes for the unpacked source and what is compiled: 1.7 GB were measured.
 ROOM = 2_000_000_000
@@ -116,7 +116,7 @@ def _build(
         if given is None or (content is not None and kernel_facts(folder).get("source_sha256") == content):
             steps.say(f"{folder / 'linux'} is there already")
             return Image.from_folder(folder / "linux")
-    began = time.monotonic(), _cpu_s()
+    began = time.monotonic(), cpu_s()
     with tempfile.TemporaryDirectory(prefix=".building-", dir=home) as work:
         tree, facts = _tree(recipe, given, content, Path(work), jobs, steps, again, changed)
         done = Path(work, "done")
@@ -142,7 +142,7 @@ def _build(
             "congestion_controls": offered,
             "compiler": output_of(["gcc", "--version"]).partition("\n")[0],
             "seconds": round(time.monotonic() - began[0], 1),
-            "cpu_seconds": round(_cpu_s() - began[1], 1),
+            "cpu_seconds": round(cpu_s() - began[1], 1),
         }
         (done / "about.json").write_text(json.dumps(facts, indent=1) + "\n")
         folder = home / f"{facts['version']}-{recipe.digest}"
@@ -150,14 +150,6 @@ def _build(
             shutil.rmtree(folder)
         done.rename(folder)
     return Image.from_folder(folder / "linux")
-
-
-def _cpu_s() -> float:
-    """CPU time of the commands so far."""
-    import resource  # Windows has none
-
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _tree(

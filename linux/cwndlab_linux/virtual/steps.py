@@ -79,3 +79,11 @@ def output_of(command: Sequence[str]) -> str:
         return subprocess.run(command, capture_output=True, text=True, check=False, env=environment()).stdout
     except OSError:
         return ""
+
+
+def cpu_s() -> float:
+    """CPU time of the commands so far."""
+    import resource  # Windows has none
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

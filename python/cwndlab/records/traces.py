@@ -6,9 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import dropwhile
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from .run_view import RunView
+from .run_view import Columns, RunView
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: The events of a trace; others in the segments table are for other formats.
 EVENTS = ("send", "retransmit", "ack", "dupack", "drop")
@@ -193,3 +196,8 @@ def events_of_columns(columns: Mapping[str, Any]) -> list[Event]:
         for time, event, segment, connection in rows
         if event in EVENTS
     ]
+
+
+def events_of_table(segments: pa.Table) -> list[Event]:
+    """The same of a segments table in Arrow's form."""
+    return events_of_columns(Columns(segments))

@@ -7,18 +7,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-import pyarrow as pa
-
 from cwndlab import _core
 from cwndlab.base.arrow_tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS, read_table
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import watched_host
-from cwndlab.records.run_view import Columns
 from cwndlab.records.traces import (
     DEFAULT_TOLERANCE_S,
     Difference,
     Event,
-    events_of_columns,
+    events_of_table,
     first_difference_of_stacks,
 )
 from cwndlab.report.twin import Twin
@@ -72,15 +69,13 @@ def _first_differences(simulated: RunResult, measured: RunResult) -> Iterator[tu
 def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list[Event], list[Event]]:
     scenario = cell.compiled.scenario
     if scenario.get("probes", {}).get("segments_at") is not None:
-        return _events(simulated.campaign.tables(cell.id)["segments"]), _events(
+        return events_of_table(simulated.campaign.tables(cell.id)["segments"]), events_of_table(
             measured.campaign.tables(cell.id)["segments"]
         )
     b = measured.campaign.tables(cell.id)[FIRST_SEGMENTS]
     # Its run is simulated once more, with the host that was watched on the kernel observed.
     probes = {**scenario.get("probes", {}), "segments_at": watched_host(scenario)}
     again = _core.run(json.dumps({**scenario, "probes": probes}), measured.plan.seed_of(cell), 0)
-    return _events(read_table(again.table("segments")).slice(0, FIRST_SEGMENTS_ROWS)), _events(b)
-
-
-def _events(segments: pa.Table) -> list[Event]:
-    return events_of_columns(Columns(segments))
+    return events_of_table(
+        read_table(again.table("segments")).slice(0, FIRST_SEGMENTS_ROWS)
+    ), events_of_table(b)

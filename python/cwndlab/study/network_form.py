@@ -27,7 +27,7 @@ from .shorthand import Flow, Network, ParkingLot, Reverse, Way
 from .units import parse_time, rate_text, share_text, size_text, time_text
 
 Raw = dict[str, Any]
-N = TypeVar("N", int, str)
+N = TypeVar("N")
 
 #: Hosts' links are this many times as fast as the bottleneck, at least `HOST_RATE` and at most `MAX_RATE`.
 FASTER = 10
@@ -271,8 +271,7 @@ class NetworkForm:
         if not any(isinstance(value, str) for value in buffer):
             self._numbers(name, buffer, at, side.title("buffer"), "BDP")
             return f"{{{name}}}BDP"
-        self._axis(name, [limit_text(value) for value in buffer], at, title=side.title("buffer"))
-        return f"${name}"
+        return self._text("buffer", buffer, limit_text, side, "buffer")
 
     def _impairments(self, way: Way, side: Side) -> Raw:
         """A direction's keys for what it does to packets outside of its queue."""
