@@ -207,12 +207,6 @@ class RunError(CwndlabError):
     exit_code = 1
 
 
-class ReportError(CwndlabError):
-    """A report that could not be written though the runs succeeded: the results are kept."""
-
-    exit_code = 4
-
-
 class ExtraError(CwndlabError):
     """An optional package that is not installed.
 

@@ -1,6 +1,6 @@
 """The command line. Bad input ends with one clear message and exit code 2; a run that failed with 1.
 
-An interrupt ends it with 130, a report that could not be written with 4.
+An interrupt ends it with 130.
 """
 
 from __future__ import annotations
