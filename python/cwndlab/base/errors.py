@@ -4,7 +4,6 @@ and no traceback.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 import reprlib
@@ -244,9 +243,11 @@ def nearest(name: str, choices: Iterable[str], *, limit: int = 12) -> str:
     return f"known: {shown}"
 
 
-def similar(name: str, choices: Iterable[str]) -> str | None:
-    """The one of the choices that a name may be a misspelling of; None if none is near."""
-    return next(iter(difflib.get_close_matches(str(name), list(choices), n=1, cutoff=0.6)), None)
+def similar(name: str, choices: Iterable[str], least: float = 0.6) -> str | None:
+    """The choice that a name may be a misspelling of; None if none has this similarity (0 to 1)."""
+    import difflib  # a command without a misspelt name has no use for it
+
+    return next(iter(difflib.get_close_matches(str(name), list(choices), n=1, cutoff=least)), None)
 
 
 #: Errors that are reported at once.

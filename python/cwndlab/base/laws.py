@@ -7,7 +7,6 @@ imports. It covers neither installed packages nor the version of Python.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import sys
@@ -21,7 +20,7 @@ from typing import Any
 
 from cwndlab._core import CongestionControl, tcp_knobs
 
-from .errors import StudyError, nearest
+from .errors import StudyError, nearest, similar
 from .usercode import digest_of_code, digest_of_imports, execute, read_source, stop_loading
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
@@ -103,7 +102,7 @@ def misspelt(name: str) -> str | None:
     known = built_in()
     if any(law in name or name in law for law in known):
         return None
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.8)), None)
+    return similar(name, known, 0.8)
 
 
 def codes_of(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:

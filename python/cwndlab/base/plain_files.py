@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -56,7 +55,7 @@ def write_inside(folder: Path, name: str, data: bytes) -> Path:
     *between, last = _parts(name)
     folder.mkdir(parents=True, exist_ok=True)
     with _below(folder, between, make=True) as directory:
-        temporary = f"{last}.tmp-{os.getpid()}-{secrets.token_hex(4)}"
+        temporary = f"{last}.tmp-{os.getpid()}-{os.urandom(4).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK
         try:
             with os.fdopen(os.open(temporary, flags, 0o666, dir_fd=directory), "wb") as file:

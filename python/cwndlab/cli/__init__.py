@@ -13,7 +13,7 @@ from typing import Any
 
 from cwndlab.base.errors import CwndlabError
 
-from .start import import_uncollected, preload
+from .start import import_uncollected, postpone, preload
 
 
 def _end(reason: str) -> None:
@@ -29,6 +29,7 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
     words = sys.argv[1:] if args is None else [str(word) for word in args]
     # Pydantic would read the metadata of every installed package to look for plugins; a command needs none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    postpone("importlib.metadata", "entry_points")  # pydantic imports it for these plugins
     # The runs use all processors; numpy would start a thread for each of them, which spins for some 40 ms.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:

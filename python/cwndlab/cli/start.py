@@ -1,13 +1,17 @@
-"""What makes a command start sooner: no garbage collection meanwhile, libraries loaded ahead."""
+"""What makes a command start sooner: no garbage collection, libraries loaded ahead or when first used."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from importlib.machinery import PathFinder
 from threading import Thread
+from types import ModuleType
+from typing import Any
 
 
 @contextmanager
@@ -32,6 +36,27 @@ def import_uncollected() -> Iterator[None]:
     with without_collection():
         yield
         gc.freeze()
+
+
+def postpone(name: str, function: str) -> None:
+    """Loads a module when this function of it is called, or when anything else is imported from it."""
+    if name in sys.modules:
+        return
+    stand_in = ModuleType(name)
+
+    def load(attribute: str) -> Any:
+        if attribute.startswith("__"):  # what `import` itself asks
+            raise AttributeError(attribute)
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+        return getattr(import_module(name), attribute)
+
+    stand_in.__dict__.update(
+        {"__getattr__": load, function: lambda *args, **options: load(function)(*args, **options)}
+    )
+    sys.modules[name] = stand_in
+    package, _, child = name.rpartition(".")
+    setattr(import_module(package), child, stand_in)
 
 
 def preload(package: str, module: str) -> Thread | None:

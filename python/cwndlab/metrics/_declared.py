@@ -9,6 +9,7 @@ module that defines it, and of the user's own modules that it imports.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import inspect
 import math
 import pkgutil
@@ -17,7 +18,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, wraps
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, NamedTuple, TypeVar, get_origin, get_type_hints
@@ -242,8 +242,8 @@ def _code(name: str, function: Callable[..., object]) -> MetricCode:
 
 
 @cache
-def _entry_points() -> Mapping[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=GROUP)}
+def _entry_points() -> Mapping[str, importlib.metadata.EntryPoint]:
+    return {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
 
 
 def own_names() -> list[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.base.errors import similar
 from cwndlab.base.laws import LawCode
 from cwndlab.base.writing import join_words
 from cwndlab.study.congestion import ecn_of
@@ -102,5 +102,4 @@ def _meant(attribute: str) -> str | None:
         stem = name.rpartition("_")[0]
         if plain in (stem, name) or plain.startswith(f"{stem}_") or plain == stem.replace("_", ""):
             return name
-    near = difflib.get_close_matches(plain, _SET_BY_LAWS, n=1, cutoff=0.85)
-    return near[0] if near else None
+    return similar(plain, _SET_BY_LAWS, 0.85)

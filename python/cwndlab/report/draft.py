@@ -7,7 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -153,11 +153,11 @@ def _pairs(outputs: Outputs, kernel: Sequence[Drawing], simulated: Sequence[Draw
     pairs = []
     for drawing in kernel:
         own = kernels.get(drawing.id)
-        pairs.append(drawing if own else replace(drawing, title=f"{drawing.title} (kernel)"))
+        pairs.append(drawing if own else drawing._replace(title=f"{drawing.title} (kernel)"))
         if drawing.id in other and own in (None, first):
             twin = other[drawing.id]
             title = f"{twin.title.removesuffix(title_suffix(own) if own else '')} (simulator)"
-            pairs.append(replace(twin, id=f"{twin.id}{SIMULATOR}", title=title))
+            pairs.append(twin._replace(id=f"{twin.id}{SIMULATOR}", title=title))
     return pairs
 
 

@@ -7,9 +7,8 @@ import gzip
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab import _core
@@ -19,14 +18,15 @@ from .model import LiveView, Simulator
 if TYPE_CHECKING:
     from cwndlab.diagnosis.diagnosis import Diagnosis, Explanation
 
+_LIVE = Path(__file__).with_name("live")
+
 #: On the page's own thread, each after those it uses; the others run in its Worker.
 GRAPH_SCRIPTS = ("axes.js", "plot.js", "panel.js", "graphs.js")
 PAGE_SCRIPTS = {"page.js": ("reading.js",)}
 WORKER_SCRIPTS = ("run.js", "worker.js")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Runnable:
+class Runnable(NamedTuple):
     """The cells of a study that a page can run again."""
 
     module: bytes
@@ -82,19 +82,18 @@ def script(last: str) -> str:
 
 
 def _read(name: str) -> str:
-    return resources.files("cwndlab.report").joinpath("live", name).read_text(encoding="utf-8")
+    return (_LIVE / name).read_text(encoding="utf-8")
 
 
 def engine_module(engine: str) -> bytes | str:
     """The compressed module, or why there is none of this engine (its digest)."""
-    folder = resources.files("cwndlab.report").joinpath("live")
-    module = folder.joinpath("engine.wasm.gz")
+    module = _LIVE / "engine.wasm.gz"
     if not module.is_file():
         return (
             "This cwndlab was built without the Rust target wasm32-unknown-unknown, so the page cannot run "
             "its cells; `make setup` says how to install it."
         )
-    if folder.joinpath("engine.txt").read_text().strip() != engine or _core.engine_digest() != engine:
+    if (_LIVE / "engine.txt").read_text().strip() != engine or _core.engine_digest() != engine:
         return (
             "Another version of the engine made these runs, or pages have an older one (`make setup` renews "
             "it), so the page cannot run its cells."

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from html import escape
 from types import ModuleType
@@ -66,8 +65,7 @@ PROBES = {"segments": 'segments_at = "NODE"', "queues": 'queues = ["a>b"]', "cwn
 SIMULATOR = "-simulator"
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawing(NamedTuple):
     """A figure, ready to be shown."""
 
     id: str

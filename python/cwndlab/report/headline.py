@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from cwndlab.base.errors import StudyError
@@ -32,8 +31,7 @@ MOST_SENTENCES = 2
 """A finding has at most so many sentences of one figure."""
 
 
-@dataclass(frozen=True)
-class Axes:
+class Axes(NamedTuple):
     """How a sentence calls what is along x and y."""
 
     x: str
@@ -70,8 +68,7 @@ class Contrast(NamedTuple):
 NOTHING = Contrast(0.0, "")
 
 
-@dataclass(frozen=True)
-class DrawnLines:
+class DrawnLines(NamedTuple):
     """The lines of a figure: by flow and by setting of the series' axes, the numbers along x."""
 
     lines: Mapping[tuple[str, tuple[AxisValue, ...]], Line]

@@ -347,7 +347,7 @@ _Count = Annotated[int, Field(ge=0, le=MOST_REPLICATES)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore")
+    model_config = ConfigDict(strict=True, extra="ignore", defer_build=True)
 
 
 class StatedCell(_Part):

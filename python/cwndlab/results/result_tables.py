@@ -13,7 +13,6 @@ import pyarrow as pa
 from cwndlab.base.errors import ArgumentError, ExtraError, NotFoundError, nearest
 from cwndlab.base.writing import aligned_lines
 from cwndlab.metrics import is_list, unit_of
-from cwndlab.stats.difference import compare_datasets
 from cwndlab.stats.results import Estimate, Results, Variation
 from cwndlab.study.cells import CellInfo
 from cwndlab.study.values import text
@@ -198,6 +197,8 @@ class ResultTables:
 
     def compared_with(self, other: Results, kind: str) -> Estimates:
         """A row for each number that other results have too: ours against theirs."""
+        from cwndlab.stats.difference import compare_datasets
+
         cells = {cell.id: cell for cell in self.results.cells}
         found = [one for one in compare_datasets(other, self.results, kind).numbers if one.cell in cells]
         if not found:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cwndlab.base.errors import NotFoundError, StudyError, nearest
 from cwndlab.stats.results import Results
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class StudyFigures:
+class StudyFigures(NamedTuple):
     """The figures of the study of a campaign; what draws them is imported when one is drawn."""
 
     campaign: Campaign

@@ -5,10 +5,10 @@ It is found by its entry point in the group `cwndlab.backends`; nothing here imp
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -115,7 +115,7 @@ def find_kernels() -> Kernels | None:
     """The kernels' side; None where it is not installed, and on systems other than Linux."""
     if sys.platform != "linux":
         return None
-    found = entry_points(group=GROUP, name=NAME)
+    found = importlib.metadata.entry_points(group=GROUP, name=NAME)
     return cast(Kernels, next(iter(found)).load()) if found else None
 
 

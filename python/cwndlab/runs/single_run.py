@@ -15,7 +15,6 @@ from cwndlab.base.errors import StudyError, nearest
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import sender
 from cwndlab.records.run_view import RunView
-from cwndlab.records.traces import TEXTS
 
 from .work import MeasuredRuns, run_here
 
@@ -117,6 +116,8 @@ def trace(
     cell: Cell, kind: str, *, seed: int, replicate: int = 0, kernel: KernelExecutor | None = None
 ) -> bytes:
     """The trace of one replicate of a cell, simulated or on a kernel."""
+    from cwndlab.records.traces import TEXTS
+
     scenario = cell.compiled.scenario
     if scenario["probes"]["segments_at"] is None:
         node = scenario["nodes"][sender(scenario["traffic"][0])] if scenario["traffic"] else "NODE"

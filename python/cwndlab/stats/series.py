@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -31,8 +30,7 @@ CDF_POINTS = 400
 """A CDF is drawn by this many quantiles: more than the number of pixels."""
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """One point of a line or one bar."""
 
     panel: AxisValue | None
@@ -41,8 +39,7 @@ class Point:
     interval: Interval
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """One empirical distribution: `share` of the samples is at most `value`."""
 
     panel: AxisValue | None
@@ -51,8 +48,7 @@ class Curve:
     share: Floats
 
 
-@dataclass(frozen=True)
-class Ellipse:
+class Ellipse(NamedTuple):
     """The runs of a cell in two quantities: how they scatter, and around which point."""
 
     panel: AxisValue | None
@@ -115,7 +111,7 @@ def points(spec: Figure, results: Results) -> list[Point]:
     """The points of a line or bar figure; two cells at the same place are a StudyError."""
     if spec.quantities:
         return [
-            replace(point, series=", ".join(filter(None, (label, point.series))))
+            point._replace(series=", ".join(filter(None, (label, point.series))))
             for quantity, label in zip(spec.quantities, labels(spec.quantities, results), strict=True)
             for point in points(spec.model_copy(update={"quantity": quantity, "quantities": []}), results)
         ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .marks import Layer, paint, stroke_attributes, symbol
 from .text import SMALL, tenths, text_element, text_width
@@ -25,8 +24,7 @@ def label_texts(expression: str | None, names: Sequence[str]) -> dict[str, list[
     return {name: found.get(name, [name]) for name in names}
 
 
-@dataclass(frozen=True)
-class Legend:
+class Legend(NamedTuple):
     """Entries in columns, row by row, with what all have in common as a title."""
 
     names: Sequence[str]

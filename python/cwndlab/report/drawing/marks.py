@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from .scales import Band, Numbers
 from .text import SMALL, tenths, text_element
@@ -23,8 +22,7 @@ _COLOUR, _POINT_SIZE = "#4c78a8", 30
 _CONDITION = re.compile(r"datum\.(\w+) (?:=== '([^']*)'|<= (-?[\d.e+]+))")
 
 
-@dataclass(frozen=True)
-class Layer:
+class Layer(NamedTuple):
     """A mark, its channels, and the rows that it shows."""
 
     kind: str
@@ -68,8 +66,7 @@ def paint(colour: str) -> str:
     return "currentColor" if colour == INK else escape(colour)
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(NamedTuple):
     """The scales of a panel, by which a layer finds the pixel of a row."""
 
     x: Numbers | Band

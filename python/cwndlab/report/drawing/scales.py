@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 #: Between places of a band scale, as a share of their distance: of bars, and of groups of bars.
@@ -13,8 +12,7 @@ BAR_GAP, GROUP_GAP = 0.1, 0.2
 _STEPS = ((math.sqrt(50), 10), (math.sqrt(10), 5), (math.sqrt(2), 2))
 
 
-@dataclass(frozen=True)
-class Numbers:
+class Numbers(NamedTuple):
     """A linear or logarithmic scale from `low` at the pixel `start` to `high` at `end`."""
 
     low: float
