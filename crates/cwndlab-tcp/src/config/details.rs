@@ -23,6 +23,9 @@ details! {
     /// A segment with an old timestamp is accepted if it is a millisecond late, or a late duplicate ACK
     /// (`TCP_PAWS_WINDOW`, `tcp_disordered_ack`).
     accepts_late_timestamps
+    /// A segment that ends before the last acknowledgment is answered and dropped, before its timestamp and its
+    /// acknowledgment count (`tcp_validate_incoming`, `tcp_sequence`).
+    drops_old_segments
     /// A SYN that is sent again does not request ECN (`tcp_ecn_clear_syn`).
     requests_ecn_once
     /// A SYN that arrives again restarts the timer of the SYN-ACK (`tcp_check_req`).
@@ -46,6 +49,8 @@ details! {
     sorts_blocks
     /// What SACK newly reports opens the window (`tcp_cong_control`, `acked_sacked`).
     grows_by_reports
+    /// The window opens by whole packets, however short they are (`tcp_slow_start`, `tcp_cong_avoid_ai`).
+    opens_by_packets
     /// The ACK that ends an episode opens the window (`tcp_cong_control`).
     grows_at_end_of_repair
     /// Proportional rate reduction counts whole packets (`tcp_cwnd_reduction`).
@@ -57,6 +62,9 @@ details! {
     doubts_dsacks
     /// Only a DSACK for the probe shows that the probe and its original have arrived (`FLAG_DSACK_TLP`).
     matches_dsack_of_probe
+    /// A partial ACK that shows by its timestamp that a repair was not needed counts as reordering
+    /// (`tcp_try_undo_partial`).
+    remembers_undone_reordering
     /// RACK tests the echoed timestamp only for what is cumulatively acknowledged (`tcp_rack_advance`).
     ignores_echo_of_sacked
     /// RACK looks for losses only if an ACK has told something new (`tcp_rack_mark_lost`).

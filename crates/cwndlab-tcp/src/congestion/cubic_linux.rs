@@ -85,7 +85,7 @@ impl CubicLinux {
         let us = (rtt.as_nanos() / 1000).max(1);
         self.min_rtt_us = if self.min_rtt_us == 0 { us } else { self.min_rtt_us.min(us) };
         let Some(hystart) = self.hystart.as_mut().filter(|_| slow_start) else { return false };
-        let ends = hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, Some(rtt), cwnd / ack.mss);
+        let ends = hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, Some(rtt), (cwnd, ack.mss));
         if ends {
             self.hystart = None;
         }

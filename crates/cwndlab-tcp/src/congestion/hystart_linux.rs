@@ -10,9 +10,10 @@ const DELAY_MIN_US: u32 = 4_000;
 const DELAY_MAX_US: u32 = 16_000;
 /// ACKs at most this far apart belong to the same train.
 const ACK_DELTA_US: u32 = 2_000;
-/// Time added to the minimum RTT for the sender's own bursts. The kernel computes it from the pacing rate; this is its
-/// upper bound.
-const SEND_DELAY_US: u32 = 1_000;
+/// Upper bound of the time added to the minimum RTT for the sender's own bursts, and the bytes of four bursts
+/// (`hystart_ack_delay`; a burst is 64 KiB less `MAX_TCP_HEADER` and a byte).
+const MOST_SEND_DELAY_US: u64 = 1_000;
+const FOUR_BURSTS_BYTES: u64 = 4 * (65_536 - 1 - 320);
 /// No measurement in this round.
 const NONE: u32 = u32::MAX;
 
@@ -26,6 +27,8 @@ pub(super) struct HystartLinux {
     train_us: u32,
     round_rtt_us: u32,
     min_rtt_us: u32,
+    /// Smoothed RTT, in eighths of a microsecond; 0 before the first sample.
+    srtt: u32,
     rtt_samples: u8,
     /// Whether the sender paces. Pacing alone spreads a window over up to half a round trip, so with pacing the limit
     /// of a train is a whole round trip.
@@ -37,12 +40,22 @@ impl HystartLinux {
         HystartLinux { round_rtt_us: NONE, min_rtt_us: NONE, paced, ..HystartLinux::default() }
     }
 
-    /// Takes an ACK of new data in slow start. `cwnd_segments` is the window before the ACK opens it. Returns whether
+    /// Takes an ACK of new data in slow start. `cwnd` is the window before the ACK opens it, `mss` its segments. Returns whether
     /// slow start ends.
-    pub fn on_ack(&mut self, now: Time, snd_una: u64, snd_nxt: u64, rtt: Option<Time>, cwnd_segments: u32) -> bool {
+    pub fn on_ack(
+        &mut self,
+        now: Time,
+        snd_una: u64,
+        snd_nxt: u64,
+        rtt: Option<Time>,
+        (cwnd, mss): (u32, u32),
+    ) -> bool {
         let Some(rtt) = rtt else { return false };
+        let cwnd_segments = cwnd / mss;
         let rtt_us = (rtt.as_nanos() / 1_000).clamp(1, u64::from(NONE - 1)) as u32;
         self.min_rtt_us = self.min_rtt_us.min(rtt_us);
+        self.srtt =
+            if self.srtt == 0 { rtt_us.saturating_mul(8) } else { (self.srtt - self.srtt / 8).saturating_add(rtt_us) };
         if snd_una > self.round_end {
             self.round_start = now;
             self.round_end = snd_nxt;
@@ -56,7 +69,7 @@ impl HystartLinux {
         let in_round_us = (now.saturating_sub(self.round_start).as_nanos() / 1_000).min(u64::from(NONE)) as u32;
         if in_round_us - self.train_us <= ACK_DELTA_US {
             self.train_us = in_round_us;
-            let limit = (u64::from(self.min_rtt_us) + u64::from(SEND_DELAY_US)) >> u8::from(!self.paced);
+            let limit = (u64::from(self.min_rtt_us) + self.send_delay_us(cwnd)) >> u8::from(!self.paced);
             if u64::from(in_round_us) > limit {
                 return true;
             }
@@ -67,6 +80,11 @@ impl HystartLinux {
             return false;
         }
         self.round_rtt_us > self.min_rtt_us + (self.min_rtt_us / 8).clamp(DELAY_MIN_US, DELAY_MAX_US)
+    }
+
+    /// Returns the time in which four bursts leave, at two windows per smoothed RTT (`tcp_update_pacing_rate`).
+    fn send_delay_us(&self, cwnd: u32) -> u64 {
+        (FOUR_BURSTS_BYTES * u64::from(self.srtt) / 8 / u64::from(2 * cwnd).max(1)).min(MOST_SEND_DELAY_US)
     }
 }
 

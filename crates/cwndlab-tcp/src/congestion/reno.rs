@@ -31,12 +31,24 @@ impl Reno {
 /// (L), as in the kernel, bytes that SACK or a duplicate ACK had already reported do not count. In the kernel, those
 /// that SACK reports with this ACK count, too (`tcp_cong_control`, `acked_sacked`).
 pub(super) fn new_bytes(cfg: &TcpConfig, ack: &AckReport) -> u64 {
-    if cfg.slow_start_limit_segments > 0 {
+    let bytes = if cfg.slow_start_limit_segments > 0 {
         ack.acked_bytes
     } else if cfg.grows_by_reports() {
         ack.fresh_bytes
     } else {
         ack.fresh_bytes.min(ack.acked_bytes)
+    };
+    as_counted(cfg, bytes, ack.mss)
+}
+
+/// Returns acknowledged bytes as they count towards growth. Linux counts packets, of which the last may be shorter
+/// (`tcp_slow_start`).
+#[inline]
+pub(super) fn as_counted(cfg: &TcpConfig, bytes: u64, mss: u32) -> u64 {
+    if cfg.opens_by_packets() {
+        u64::from((bytes as u32).next_multiple_of(mss))
+    } else {
+        bytes
     }
 }
 

@@ -82,6 +82,16 @@ impl Connection {
         late_ms > 1 && !(is_duplicate && !opens && late_ms <= rto_ms * 6 / 5)
     }
 
+    /// Whether a segment that ends at `end` lies before the window, so that it is answered and dropped (RFC 9293, section
+    /// 3.10.7.4, first check), and neither its timestamp nor its acknowledgment counts. In Linux, what an ACK still to be
+    /// sent will acknowledge lies in the window (`tcp_sequence`, `rcv_wup`).
+    fn is_before_window(&self, cfg: &TcpConfig, end: i64, seg: &Header) -> bool {
+        let end = end as u32 + u32::from(seg.flags.has(Flags::FIN));
+        cfg.drops_old_segments()
+            && self.state != State::TimeWait
+            && (end.wrapping_sub(self.receiver.last_ack) as i32) < 0
+    }
+
     /// Handles a segment by the full path, in any state.
     pub(super) fn take_any(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         self.rest = Rest::Busy;
@@ -119,14 +129,14 @@ impl Connection {
         if !seg.flags.has(Flags::ACK) {
             return;
         }
-        if self.is_outdated(cfg, now, start, seg) {
-            // An empty segment is not answered (see below).
-            let end = start + i64::from(seg.len);
+        let end = start + i64::from(seg.len);
+        if self.is_outdated(cfg, now, start, seg) || self.is_before_window(cfg, end, seg) {
+            // An empty segment is not answered (see below), unless it probes our window.
             if seg.len > 0 && end > 0 && end <= self.receiver.nxt as i64 {
                 self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);
             // DSACK reports it
             } else {
-                self.receiver.ack_now |= seg.len > 0 || !is_data_or_ack;
+                self.receiver.ack_now |= seg.len > 0 || !is_data_or_ack || start + 1 == self.receiver.nxt as i64;
             }
             return;
         }

@@ -158,15 +158,16 @@ impl Receiver {
         }
         let unit = 1 << shift;
         let window = if window < left { left.next_multiple_of(unit) } else { window };
-        let window = window.min(0xffff << shift) & !(unit - 1);
         self.edge = self.edge.max(self.nxt + u64::from(window));
         let offered = (self.edge - self.nxt) as u32;
+        // The window is remembered as it is, though the header may not be able to express it (`rcv_wnd`).
+        let expressed = offered.min(0xffff << shift);
         // The reads that follow may open the window.
         let reads = noted.is_some() || state.unread > 0;
-        state.offered_at = if reads { 0 } else { self.nxt };
+        state.offered_at = if reads || expressed < offered { 0 } else { self.nxt };
         if reads && !ended {
             state.widens = state.reads_until_it_doubles(u64::from(offered), (shift, offered), held);
         }
-        offered
+        expressed
     }
 }

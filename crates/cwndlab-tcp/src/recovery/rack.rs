@@ -81,6 +81,11 @@ fn cut_for_loss(v: &View<'_>, delivered: u64) -> WindowChange {
     WindowChange::Cut { event, flight_bytes, recover_fs: recover_fs(v, delivered) }
 }
 
+/// Returns by how many segments data was reordered; at most Linux's `tcp_max_reordering`.
+fn segments_apart(bytes: u64, mss: u32) -> u32 {
+    bytes.div_ceil(u64::from(mss)).min(300) as u32
+}
+
 /// Returns a quarter of the minimal round trip.
 fn quarter(cfg: &TcpConfig, s: &SendState) -> Time {
     counted_time(cfg, Time::from_nanos(s.rtt.min_rtt().as_nanos() / 4))
@@ -173,8 +178,7 @@ impl Rack {
             if sent.end < fack && !repeated {
                 let seen = std::mem::replace(&mut revealed[usize::from(sacked)], true);
                 self.reorderings += u32::from(!seen);
-                let distance = (fack - sent.start).div_ceil(u64::from(v.s.mss)).min(300) as u32; // Linux's maximum
-                self.reordering = self.reordering.max(distance);
+                self.reordering = self.reordering.max(segments_apart(fack - sent.start, v.s.mss));
             }
             // Step 2: an older echoed timestamp, or a round trip below the minimum, means that an earlier copy was
             // acknowledged. Of what SACK reports, Linux tests only the round trip (`tcp_rack_advance`).

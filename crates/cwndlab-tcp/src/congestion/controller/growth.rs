@@ -5,7 +5,7 @@ use crate::config::TcpConfig;
 use crate::congestion::hystart::{Growth as SlowGrowth, CSS_GROWTH_DIVISOR};
 use crate::congestion::law::{Acked, Growth, LossLaw as _};
 use crate::congestion::laws::each_loss;
-use crate::congestion::reno::{new_bytes, slow_start_bytes, slow_start_increase};
+use crate::congestion::reno::{as_counted, new_bytes, slow_start_bytes, slow_start_increase};
 use crate::congestion::{AckReport, AfterAck, PlainAck};
 use cwndlab_units::Time;
 
@@ -55,9 +55,9 @@ impl Controller {
         {
             return;
         }
-        let mut bytes = acked_bytes;
+        let mut bytes = as_counted(cfg, acked_bytes, mss);
         if self.in_slow_start() {
-            bytes = self.widen(cfg, slow_start_bytes(cfg, acked_bytes, acked_bytes, mss));
+            bytes = self.widen(cfg, slow_start_bytes(cfg, acked_bytes, bytes, mss));
         }
         self.avoid(&Growth { now, mss, srtt: Time::ZERO, bytes });
     }
@@ -81,7 +81,7 @@ impl Controller {
         let mut increase = slow_start_increase(cfg, ack);
         let ends = match &mut self.phase {
             Phase::HystartLinux(hystart) => {
-                hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, ack.rtt, self.windows.cwnd / ack.mss)
+                hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, ack.rtt, (self.windows.cwnd, ack.mss))
             }
             Phase::Hystart(hystart) => {
                 let growth = hystart.on_ack(ack.snd_una, ack.snd_nxt, ack.rtt);

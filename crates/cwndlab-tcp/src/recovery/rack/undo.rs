@@ -3,7 +3,7 @@
 
 use cwndlab_units::Time;
 
-use super::{Arrivals, Phase, Rack};
+use super::{segments_apart, Arrivals, Phase, Rack};
 use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, Changes, WindowChange};
 use crate::recovery::View;
@@ -76,11 +76,22 @@ impl Rack {
         self.evidence.clear();
     }
 
+    /// Remembers that data from `una` on, sent once, has arrived after what SACK reports beyond (`tcp_try_undo_partial`,
+    /// `tcp_check_sack_reordering`).
+    fn note_reordering(&mut self, v: &View<'_>, una: u64) {
+        let highest = v.flight.reported.highest().unwrap_or(v.s.una);
+        if v.cfg.remembers_undone_reordering() && una < highest {
+            self.reorderings += 1;
+            self.reordering = self.reordering.max(segments_apart(highest - una, v.s.mss));
+        }
+    }
+
     /// Undoes the reduction if an ACK during fast recovery shows that it was spurious. Returns whether to look for
     /// losses.
     pub(super) fn undo_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport, changes: &mut Changes) -> bool {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && self.evidence.answers_original(v.cfg, echo) {
+            self.note_reordering(v, v.s.max - ack.prior_flight_bytes);
             // While retransmissions are in flight, neither undo the reduction nor look for losses. The original segment
             // arrived late, so DSACKs will report these retransmissions as unnecessary, and the reduction is undone
             // then.
