@@ -221,6 +221,7 @@ impl Connection {
         }
         self.recovery = Recovery::new(cfg, self.agreed.sack);
         let order = self.recovery.detects_by_time();
+        self.sender.snd.recovery_sets_timer = order && cfg.recovery.has_linux_timers();
         let round_trips = cfg.slow_start != SlowStartKind::Standard && !order && !self.agreed.timestamps;
         if order || round_trips {
             self.sender.outstanding.keep(Keeps { order, round_trips, ..Keeps::default() });

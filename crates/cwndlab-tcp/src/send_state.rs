@@ -47,6 +47,8 @@ pub(crate) struct SendState {
     pub edge: u64,
     pub rtt: RttEstimator,
     pub timer: RetransmissionTimer,
+    /// Whether the recovery decides when a running timer is set again, and for what (RACK with Linux's timers).
+    pub recovery_sets_timer: bool,
     pub ecn: Echo,
     /// Payload bytes of a full segment (the effective MSS).
     pub mss: u32,
@@ -68,6 +70,7 @@ impl SendState {
             edge: 1 + cfg.receive_buffer_bytes,
             rtt: RttEstimator::new(&cfg.rto),
             timer: RetransmissionTimer::STOPPED,
+            recovery_sets_timer: false,
             ecn: Echo::default(),
             mss,
             dup_acks: 0,
@@ -138,11 +141,10 @@ impl SendState {
         self.timer.set(cfg, now, Reason::Rto, self.rtt.rto(&cfg.rto));
     }
 
-    /// Restarts the timeout after an event other than the sending of data. With Linux's timers, RACK decides when a
-    /// running timer is set again, and for what.
+    /// Restarts the timeout after an event other than the sending of data, unless the recovery sets the running timer.
     #[inline]
     pub fn restart_timeout(&mut self, cfg: &TcpConfig, now: Time) {
-        if !(cfg.recovery.has_linux_timers() && self.timer.is_running()) {
+        if !(self.recovery_sets_timer && self.timer.is_running()) {
             self.start_timeout(cfg, now);
         }
     }

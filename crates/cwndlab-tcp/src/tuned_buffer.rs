@@ -26,6 +26,10 @@ const PAD_BYTES: u32 = 64;
 const LINE_BYTES: u32 = 64;
 /// Size of the smallest buffer (`SKB_SMALL_HEAD_CACHE_SIZE`).
 const SMALL_BUFFER: u32 = 704;
+/// `net.core.rmem_max`.
+const MOST_ASKED_BYTES: u64 = 212_992;
+/// A page. Larger packets occupy whole pages (`tun_alloc_skb`).
+const PAGE_BYTES: u32 = 4096;
 /// `TCP_INIT_CWND`.
 pub(crate) const INITIAL_SEGMENTS: u32 = 10;
 /// Segments smaller than this do not open the window.
@@ -36,6 +40,9 @@ const ECHO_UNIT_BITS: u32 = 40;
 
 /// Memory of a packet of this size including its IP header (`skb->truesize`).
 fn memory(packet_bytes: u32) -> u32 {
+    if PAD_BYTES + packet_bytes >= PAGE_BYTES {
+        return packet_bytes.next_multiple_of(PAGE_BYTES) + HEAD_BYTES;
+    }
     let data = (PAD_BYTES + packet_bytes).next_multiple_of(LINE_BYTES) + TAIL_BYTES;
     data.next_power_of_two().max(SMALL_BUFFER) + HEAD_BYTES
 }
@@ -138,9 +145,10 @@ impl TunedBuffer {
         it
     }
 
-    /// Returns the shift with which the largest buffer can be advertised (`tcp_select_initial_window`).
+    /// Returns the shift with which the largest buffer can be advertised, of `most` bytes or of those that an application
+    /// may ask for (`tcp_select_initial_window`).
     pub fn shift(most: u64) -> u8 {
-        (most.max(1).ilog2().saturating_sub(15)).min(14) as u8
+        (most.max(MOST_ASKED_BYTES).ilog2().saturating_sub(15)).min(14) as u8
     }
 
     /// Returns the window for a SYN, in whole segments.

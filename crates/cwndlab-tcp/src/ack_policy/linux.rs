@@ -126,6 +126,17 @@ impl Linux {
         }
     }
 
+    /// Whether data waits to be acknowledged.
+    pub fn is_scheduled(&self) -> bool {
+        self.scheduled
+    }
+
+    /// Notes that the last segment was dropped: its answer is no acknowledgment of data, so it takes no quick one
+    /// (`tcp_send_dupack`). `scheduled`: whether data waited before it.
+    pub fn answers_dropped(&mut self, scheduled: bool) {
+        self.scheduled = scheduled;
+    }
+
     /// Whether ACKs are withheld.
     pub fn withholds(&self) -> bool {
         self.compressed > 0

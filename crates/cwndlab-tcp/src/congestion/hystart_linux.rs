@@ -37,7 +37,8 @@ pub(super) struct HystartLinux {
 
 impl HystartLinux {
     pub fn new(paced: bool) -> Self {
-        HystartLinux { round_rtt_us: NONE, min_rtt_us: NONE, paced, ..HystartLinux::default() }
+        // The first round ends with the first byte: an ACK that only reports by SACK does not begin the next one.
+        HystartLinux { round_end: 1, round_rtt_us: NONE, min_rtt_us: NONE, paced, ..HystartLinux::default() }
     }
 
     /// Takes an ACK of new data in slow start. `cwnd` is the window before the ACK opens it, `mss` its segments. Returns whether

@@ -133,8 +133,11 @@ impl Connection {
         if self.is_outdated(cfg, now, start, seg) || self.is_before_window(cfg, end, seg) {
             // An empty segment is not answered (see below), unless it probes our window.
             if seg.len > 0 && end > 0 && end <= self.receiver.nxt as i64 {
-                self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);
-            // DSACK reports it
+                let scheduled = self.receiver.policy.linux().map(|linux| linux.is_scheduled());
+                self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64); // DSACK reports it
+                if let (Some(linux), Some(scheduled)) = (self.receiver.policy.linux(), scheduled) {
+                    linux.answers_dropped(scheduled);
+                }
             } else {
                 self.receiver.ack_now |= seg.len > 0 || !is_data_or_ack || start + 1 == self.receiver.nxt as i64;
             }

@@ -14,7 +14,7 @@ fn ack(h: &mut HystartLinux, at_us: u64, una: u64, rtt_us: u64) -> bool {
 fn delay_above_an_eighth_ends_slow_start_at_the_ninth_sample() {
     for (rtt_us, exits) in [(225_001, true), (216_001, true), (216_000, false)] {
         let mut h = HystartLinux::new(false);
-        h.on_ack(Time::ZERO, 0, 0, Some(Time::from_millis(200)), (10 * MSS, MSS));
+        h.on_ack(Time::ZERO, 2, 1, Some(Time::from_millis(200)), (10 * MSS, MSS));
         let ended: Vec<bool> = (1..=10).map(|i| ack(&mut h, i * 10_000, i, rtt_us)).collect();
         assert_eq!(ended[..8], [false; 8]);
         assert_eq!(ended[8], exits, "{rtt_us} us against 200 ms + 16 ms");
@@ -25,7 +25,7 @@ fn delay_above_an_eighth_ends_slow_start_at_the_ninth_sample() {
 #[test]
 fn below_sixteen_segments_nothing_ends() {
     let mut h = HystartLinux::new(false);
-    h.on_ack(Time::ZERO, 0, 0, Some(Time::from_millis(10)), (10 * MSS, MSS));
+    h.on_ack(Time::ZERO, 2, 1, Some(Time::from_millis(10)), (10 * MSS, MSS));
     for i in 1..30 {
         assert!(!h.on_ack(Time::from_millis(i), i, 1_000_000, Some(Time::from_millis(900)), (15 * MSS, MSS)));
     }

@@ -92,10 +92,11 @@ impl Rack {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && self.evidence.answers_original(v.cfg, echo) {
             self.note_reordering(v, v.s.max - ack.prior_flight_bytes);
-            // While retransmissions are in flight, neither undo the reduction nor look for losses. The original segment
+            // While retransmissions are in flight, neither undo the reduction nor look for losses nor repair any. The original segment
             // arrived late, so DSACKs will report these retransmissions as unnecessary, and the reduction is undone
             // then.
             if v.flight.tally().again > 0 {
+                self.new_only = true;
                 return false;
             }
             self.undo(v, changes, true);
