@@ -32,6 +32,8 @@ pub(crate) struct SendBuffer {
     mss: u32,
     /// Written by the application, but not in the stream yet.
     pending: u64,
+    /// Whether the application calls again once what it has written was sent.
+    calls_again: bool,
     /// Beginning of the last segment that was buffered: more can be appended to it until it is full or sent.
     tail: u64,
     /// Position up to which the application has pushed (`pushed_seq`).
@@ -97,8 +99,15 @@ impl SendBuffer {
         self.largest_window = self.largest_window.max(window);
     }
 
-    /// Lets the application write until the buffer is full, or all is written.
-    pub fn fill(&mut self, s: &mut SendState, mut memory: u64) {
+    /// Whether the application's next call of `send` follows what is being sent.
+    pub fn calls_again(&self) -> bool {
+        self.calls_again
+    }
+
+    /// Lets the application write until the buffer is full, or all is written; or, if the windows permit data up to
+    /// `sendable`, until a call has written what goes at once: the next call appends nothing to its last segment.
+    pub fn fill(&mut self, s: &mut SendState, mut memory: u64, sendable: u64) {
+        self.calls_again = false;
         let mss = u64::from(s.mss);
         self.note_window(s.edge.saturating_sub(s.una));
         while self.marks.front().is_some_and(|end| *end <= s.una) {
@@ -128,6 +137,10 @@ impl SendBuffer {
             if written == WRITE_BYTES || self.pending == 0 {
                 self.push(s.end);
                 written = 0;
+                if self.pending > 0 && s.end <= sendable {
+                    self.calls_again = true;
+                    return;
+                }
             } else if is_forced {
                 self.push(s.end);
             }
@@ -175,7 +188,7 @@ mod tests {
             let (mut buffer, mut s) = (SendBuffer::new(4 << 20, 1460), state(64_256));
             assert!(buffer.write(3_000_000));
             buffer.expand(windows, 10);
-            buffer.fill(&mut s, 0);
+            buffer.fill(&mut s, 0, 0);
             assert_eq!(pushes(&buffer), wanted);
             assert!(buffer.is_full() && s.end - 1 == *wanted.last().unwrap() as u64 * 1448);
         }
@@ -194,7 +207,7 @@ mod tests {
         let (mut buffer, mut s) = (SendBuffer::new(100_000, 1460), state(1 << 30));
         buffer.write(u64::MAX);
         buffer.expand(2, 10_000);
-        buffer.fill(&mut s, 0);
+        buffer.fill(&mut s, 0, 0);
         let memory = buffer.memory(&s, &Scoreboard::default());
         assert!((100_000..100_000 + 1448 + 832).contains(&memory), "{memory}");
         let mut reported = Scoreboard::default();
@@ -208,16 +221,16 @@ mod tests {
         let (mut buffer, mut s) = (SendBuffer::new(4 << 20, 1460), state(1 << 30));
         buffer.expand(2, 1000);
         buffer.write(100_000);
-        buffer.fill(&mut s, 0);
+        buffer.fill(&mut s, 0, 0);
         assert_eq!(buffer.marks, [100_001]);
         buffer.write(10);
         let memory = buffer.memory(&s, &Scoreboard::default());
-        buffer.fill(&mut s, memory);
+        buffer.fill(&mut s, memory, 0);
         assert_eq!(buffer.marks, [100_011]);
         (s.nxt, s.max) = (s.end, s.end);
         buffer.write(10);
         let memory = buffer.memory(&s, &Scoreboard::default());
-        buffer.fill(&mut s, memory);
+        buffer.fill(&mut s, memory, 0);
         assert_eq!(buffer.marks, [100_011, 100_021]);
         assert!(buffer.is_pushed(100_011) && !buffer.is_pushed(100_001));
     }

@@ -195,9 +195,16 @@ impl Sender {
     pub fn fill(&mut self) {
         let (windows, cwnd_segments) = (self.cc.needs().buffered_windows, self.cc.cwnd() / u64::from(self.snd.mss));
         let memory = self.buffered_memory();
+        let goes_at_once = self.pacer().is_none() && self.outstanding.reported.is_empty();
+        let sendable = if goes_at_once { self.snd.edge.min(self.snd.una + self.cc.cwnd()) } else { 0 };
         let Some(buffer) = self.extra.as_mut().and_then(|extra| extra.buffer.as_deref_mut()) else { return };
         buffer.begin(windows, cwnd_segments);
-        buffer.fill(&mut self.snd, memory);
+        buffer.fill(&mut self.snd, memory, sendable);
+    }
+
+    /// Whether the application writes more once what it has written was sent.
+    pub fn calls_again(&self) -> bool {
+        self.is_buffered && self.extra.as_ref().and_then(|extra| extra.buffer.as_ref()).is_some_and(|b| b.calls_again())
     }
 
     /// Wakes an application that waits for room in the send buffer, if there is room now: a larger buffer, unless cwnd is

@@ -281,6 +281,17 @@ impl Connection {
     fn refill(&mut self) {
         let in_flight = self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding);
         self.sender.refill(in_flight);
+        self.note_written();
+    }
+
+    /// Lets the application write on after a call whose data was sent.
+    pub(super) fn write_on(&mut self) {
+        self.sender.fill();
+        self.note_written();
+    }
+
+    /// After a close, the FIN follows once everything is in the send buffer.
+    fn note_written(&mut self) {
         self.sender.fin = self.closing && self.ends_by_fin && !self.sender.is_blocked();
     }
 

@@ -43,7 +43,7 @@ impl Connection {
             return if self.receiver.ack_now { Go::Undecided } else { self.gate_of_windows(cfg) };
         }
         // Everything has been sent. If `grow_only_if_cwnd_limited` is set, `gate_any` records how much of cwnd is in use.
-        if s.snd.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited {
+        if s.snd.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited && !s.is_buffered {
             return self.without_data();
         }
         Go::Undecided
@@ -172,8 +172,14 @@ impl Connection {
                 return Err(Go::Ack);
             }
             self.restart_after_idle(cfg, now);
-            if let Ok(piece) = self.sender.next_piece(cfg, &mut self.recovery) {
-                return Ok(piece);
+            loop {
+                if let Ok(piece) = self.sender.next_piece(cfg, &mut self.recovery) {
+                    return Ok(piece);
+                }
+                if !self.sender.calls_again() {
+                    break;
+                }
+                self.write_on();
             }
             if cfg.grow_only_if_cwnd_limited {
                 self.note_usage(cfg, now);
