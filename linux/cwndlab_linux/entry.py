@@ -12,6 +12,7 @@ from cwndlab.runs.run_options import RunOptions
 from . import stack
 from .real_kernel import AT_ONCE, Kernel, find_router
 from .stack_file import load as load_stack
+from .stack_file import stack_for
 from .virtual.images import find, kernels_by_law
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ def executor(options: RunOptions, plan: Plan) -> Kernel:
     """Who runs the cells of a plan on a kernel; StudyError or RunError if nobody can."""
     find_router()
     study = plan.study
-    name = options.stack or study.base.run.stack or stack.default_for(study.base.tcp.profile)
-    chosen = load_stack(name), options.threads, study.base.limits
+    chosen = stack_for(study, options.stack), options.threads, study.base.limits
     if options.backend != "linux-virtual":
         return Kernel(*chosen)
     from .virtual.backend import VirtualKernel

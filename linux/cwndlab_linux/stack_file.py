@@ -13,9 +13,10 @@ from cwndlab.study.base import Strict
 from cwndlab.study.document import read_toml
 from cwndlab.study.files import read_text
 from cwndlab.study.place import Place
+from cwndlab.study.study_spec import StudySpec
 from cwndlab.study.validate import validate_at
 
-from .stack import LAWS, STACKS, Opener, Segments, Stack
+from .stack import LAWS, STACKS, Opener, Segments, Stack, default_for
 
 
 def _sysctl(value: Any) -> str:
@@ -66,6 +67,11 @@ class StackFile(HostSettings):
 
 #: Keys that replace what the file is based on.
 _REPLACING = ("quick_ack", "opener", "answer_carries_ack", "qdisc", "segments")
+
+
+def stack_for(study: StudySpec, name: str | None = None) -> Stack:
+    """The stack with which a study runs: the one named, else its own, else the one for its profile."""
+    return load(name or study.base.run.stack or default_for(study.base.tcp.profile))
 
 
 def load(name: str) -> Stack:

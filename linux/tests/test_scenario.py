@@ -10,7 +10,7 @@ import pytest
 
 import another_process
 from cwndlab_linux.differ.random_scenario import Alignment, Scenario, Transfer, draw
-from cwndlab_linux.differ.sides import compile_scenario, stack_of, stack_text
+from cwndlab_linux.differ.sides import stack_of, stack_text
 from cwndlab_linux.stack_file import load
 
 PLAIN = Scenario(10.0, 40.0, 1.0, "drop-tail", False, 0.0, ((Transfer(0, 40_000, "cubic"),),), 7)
@@ -29,7 +29,7 @@ def test_a_scenario_depends_on_its_number_alone() -> None:
 def test_every_scenario_is_a_study_that_runs(simple_receiver: bool) -> None:
     for index in range(12):
         scenario = draw(5, index, simple_receiver=simple_receiver)
-        content = json.loads(compile_scenario(scenario))
+        content = json.loads(scenario.compiled())
         assert len(content["traffic"]) == len(scenario.transfers)
 
 
@@ -60,12 +60,12 @@ def test_simpler_scenarios_end() -> None:
         scenario, steps = simpler, steps + 1
         assert steps < 60
     assert (len(scenario.flows), scenario.loss, scenario.queue) == (1, 0.0, "drop-tail")
-    compile_scenario(scenario)
+    scenario.compiled()
 
 
 def test_an_alignment_sets_starts_clock_and_the_streams_of_flows() -> None:
     aligned = Alignment(starts_ns=(1_234_567,), tick_phase_ns=48_000_002, draws=(3,))
-    content = json.loads(compile_scenario(PLAIN, aligned))
+    content = json.loads(PLAIN.compiled(aligned))
     (entry,) = content["traffic"]
     assert (entry["name"], entry["start_ns"]) == ("transfer-0-3", 1_234_567)
     rto = content["tcp"][entry["tcp_server"]]["rto"]

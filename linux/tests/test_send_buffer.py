@@ -10,7 +10,7 @@ import pytest
 
 from cwndlab_linux.differ.packets_at_server import ServerPacket
 from cwndlab_linux.differ.random_scenario import Scenario, Transfer
-from cwndlab_linux.differ.sides import against_simulator, compile_scenario, one_on_kernel, simulate, stack_of
+from cwndlab_linux.differ.sides import against_simulator, one_on_kernel, simulate, stack_of
 from cwndlab_linux.virtual.backend import VirtualKernel
 
 PSH, MSS = 0x08, 1448
@@ -36,7 +36,7 @@ def pushed(packets: tuple[ServerPacket, ...]) -> str:
 
 @pytest.mark.parametrize("cc", PUSHED)
 def test_the_send_buffer_is_full_with_the_segments_of_the_kernel(cc: str) -> None:
-    assert pushed(simulate(compile_scenario(scenario(cc)), 7)) == PUSHED[cc]
+    assert pushed(simulate(scenario(cc).compiled(), 7)) == PUSHED[cc]
 
 
 @pytest.mark.usefixtures("virtual")

@@ -234,4 +234,26 @@ mod tests {
         assert_eq!(buffer.marks, [100_011, 100_021]);
         assert!(buffer.is_pushed(100_011) && !buffer.is_pushed(100_001));
     }
+
+    /// The first call's 65,536 bytes go at once if the windows permit them, so that nothing is appended to their last
+    /// segment, of 376 bytes; otherwise the second call fills it.
+    #[test]
+    fn a_call_of_send_follows_what_the_last_one_sent_at_once() {
+        for (sendable, ends) in [(1 << 30, vec![65_537, 100_001]), (65_536, vec![100_001])] {
+            let (mut buffer, mut s) = (SendBuffer::new(4 << 20, 1460), state(1 << 30));
+            buffer.expand(2, 1000);
+            buffer.write(100_000);
+            let mut written = vec![];
+            loop {
+                let memory = buffer.memory(&s, &Scoreboard::default());
+                buffer.fill(&mut s, memory, sendable);
+                written.push(s.end);
+                (s.nxt, s.max) = (s.end, s.end);
+                if !buffer.calls_again() {
+                    break;
+                }
+            }
+            assert_eq!(written, ends);
+        }
+    }
 }

@@ -1,4 +1,4 @@
-"""`cwndlab differ`: whether the simulator sends a kernel's packets, in scenarios drawn at random."""
+"""`cwndlab differ`: whether the simulator sends a kernel's packets, in drawn scenarios or in a study's."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import Annotated
 import typer
 
 from cwndlab.base.errors import StudyError
-from cwndlab.cli.arguments import ThreadsOption
+from cwndlab.cli import arguments as opt
 from cwndlab.cli.output import echo
 
 
 def differ(
-    study: Annotated[str | None, typer.Argument(hidden=True)] = None,
+    study: Annotated[
+        str | None, typer.Argument(metavar="[STUDY]", help="compares its cells instead of drawn scenarios")
+    ] = None,
+    set_: opt.SetOption = None,
+    stack: opt.StackOption = None,
     scenarios: Annotated[int, typer.Option(min=1, help="how many are drawn")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="of the draws")] = 1,
     kernel: Annotated[
@@ -33,26 +37,32 @@ def differ(
         int, typer.Option(min=0, help="how many of each class of differences are made simpler")
     ] = 1,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./differ-SEED")
+        Path | None,
+        typer.Option("-o", "--out", metavar="DIR", help="default: ./differ-SEED, or ./differ-STUDY"),
     ] = None,
-    threads: ThreadsOption = None,
+    threads: opt.ThreadsOption = None,
 ) -> None:
-    """Compare simulator and kernel, or two kernels, packet by packet in scenarios drawn at random."""
-    if study is not None:
-        raise StudyError(
-            "differ draws its own scenarios",
-            key=study,
-            right=f"`cwndlab run {study} --backend linux-virtual` compares a study's packets with a kernel's",
-        )
+    """Compare simulator and kernel, or two kernels, packet by packet: in drawn scenarios, or in a study."""
     from cwndlab_linux.differ.differing import Differ, page
     from cwndlab_linux.virtual.images import find
 
     names: list[str | None] = [*kernel] if kernel else [None]
-    if len(names) > 2:
-        raise StudyError(f"{len(names)} kernels are given", key="--kernel", right="one or two")
-    folder = out or Path(f"differ-{seed}")
+    if len(names) > (1 if study else 2):
+        right = "one" if study else "one or two"
+        raise StudyError(f"{len(names)} kernels are given", key="--kernel", right=right)
     images = tuple(find(name) for name in names)
-    differing = Differ(seed, images, folder, simple_receiver, threads, lambda line: echo(line, err=True))
-    rows = differing.run(scenarios, minimize)
-    echo(page(rows, differing.sides))
+
+    def say(line: str) -> None:
+        echo(line, err=True)
+
+    if study is not None:
+        from cwndlab_linux.differ.study_case import compare_study
+
+        folder = out or Path(f"differ-{Path(study).stem}")
+        echo(compare_study(opt.load(study, set_), stack, images[0], folder, threads=threads, say=say))
+    else:
+        folder = out or Path(f"differ-{seed}")
+        differing = Differ(seed, images, folder, simple_receiver, threads, say)
+        rows = differing.run(scenarios, minimize)
+        echo(page(rows, differing.sides))
     echo(f"report: {folder / 'differ.md'}")

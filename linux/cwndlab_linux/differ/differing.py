@@ -46,6 +46,11 @@ class Row:
         """Whether both send and receive the same at the same times to the end."""
         return self.kind == "same"
 
+    @classmethod
+    def failed(cls, index: int, scenario: str, reason: str) -> Row:
+        """Of a run that gave no packets."""
+        return cls(index, scenario, "failed", None, 0, 0, in_order=False, completion=0.0, reason=reason)
+
 
 @dataclass(frozen=True)
 class Differ:
@@ -81,7 +86,7 @@ class Differ:
             on_kernel(self._kernel(0), missing, deliver)
         found = [rows[index] for index in sorted(rows)]
         self._minimize(found, minimize)
-        save(self.out / "differ.csv", _csv(found))
+        save(self.out / "differ.csv", csv_of(found))
         save(self.out / "differ.md", page(found, self.sides))
         return found
 
@@ -134,13 +139,11 @@ class Differ:
         save(folder / "study.toml", scenario.to_toml())
         failed = next((run for run in (theirs, ours) if isinstance(run, str)), None)
         if failed is not None:
-            row = Row(
-                index, str(scenario), "failed", None, 0, 0, in_order=False, completion=0.0, reason=failed
-            )
+            row = Row.failed(index, str(scenario), failed)
         else:
             assert isinstance(theirs, KernelRun) and not isinstance(ours, str)
             found, aligned = self._compare(scenario, ours, theirs)
-            row = _row_of(index, scenario, found, len(theirs.packets))
+            row = row_of(index, str(scenario), found, len(theirs.packets))
             if not found.is_same:
                 self._save(folder, "", found, aligned)
         save(folder / "row.json", json.dumps(asdict(row), indent=1))
@@ -197,10 +200,11 @@ class Differ:
         self.say(f"{row.index}: {row.kind}, simplest of {tries}: {simplest}")
 
 
-def _row_of(index: int, scenario: Scenario, found: PacketComparison, packets: int) -> Row:
+def row_of(index: int, scenario: str, found: PacketComparison, packets: int) -> Row:
+    """The row of a comparison with a kernel's run of so many packets."""
     parts = [one.time_ns for one in (found.ours, found.theirs) if one is not None]
     at = min(parts) / 1e9 if parts else None
-    return Row(index, str(scenario), found.kind, at, found.agree, packets, found.in_order, found.completion)
+    return Row(index, scenario, found.kind, at, found.agree, packets, found.in_order, found.completion)
 
 
 def listing(found: PacketComparison, sides: tuple[str, str]) -> str:
@@ -253,7 +257,8 @@ def _side_words(kind: str, ours: str) -> str:
     )
 
 
-def _csv(rows: Sequence[Row]) -> str:
+def csv_of(rows: Sequence[Row]) -> str:
+    """The rows as a table."""
     columns = list(Row.__dataclass_fields__)
     return csv_text(columns, ([getattr(row, name) for name in columns] for row in rows))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cwndlab.api import Study
 from cwndlab.study.toml import dumps
 
 CONTROLS = ("cubic", "reno", "bbr1", "dctcp")
@@ -166,6 +167,16 @@ class Scenario:
     def to_toml(self, alignment: Alignment | None = None) -> str:
         """The study file."""
         return dumps(self.study(alignment))
+
+    @property
+    def laws(self) -> list[str]:
+        """The congestion control of each transfer."""
+        return [one.cc for one in self.transfers]
+
+    def compiled(self, alignment: Alignment | None = None) -> str:
+        """The scenario as the engine takes it."""
+        (cell,) = Study.from_toml(self.to_toml(alignment)).plan().cells
+        return cell.scenario
 
     def simplify(self) -> Iterator[Scenario]:
         """What is simpler by one step, the largest steps first."""

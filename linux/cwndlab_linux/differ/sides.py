@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from cwndlab import _core
-from cwndlab.api import Study
 from cwndlab.base.arrow_tables import decode_tables, read_table
 from cwndlab.base.errors import RunError
 from cwndlab.runs.executors.protocol import Job, Outcome
@@ -17,7 +17,7 @@ from cwndlab_linux.stack import Stack
 from cwndlab_linux.stack_file import load
 
 from .packets_at_server import PacketComparison, ServerPacket, compare, packets_of
-from .random_scenario import RECEIVE_BYTES, SLACK_NS, STACK, Alignment, Scenario
+from .random_scenario import RECEIVE_BYTES, SLACK_NS, STACK, Alignment
 
 #: Linux starts jiffies five minutes before they wrap (include/linux/jiffies.h, INITIAL_JIFFIES).
 UPTIME_AT_ZERO_NS = -300 * 10**9
@@ -44,11 +44,19 @@ class KernelRun:
         return (self.zero_ns + UPTIME_AT_ZERO_NS) % WHEEL_NS
 
 
-def compile_scenario(scenario: Scenario, alignment: Alignment | None = None) -> str:
-    """The scenario as the engine takes it."""
-    text = scenario.to_toml(alignment)
-    (cell,) = Study.from_toml(text).plan().cells
-    return cell.scenario
+class Case(Protocol):
+    """A run of a study that both sides make."""
+
+    @property
+    def seed(self) -> int:
+        """Of all random numbers."""
+
+    @property
+    def laws(self) -> Sequence[str]:
+        """The congestion control of each entry of the traffic."""
+
+    def compiled(self, alignment: Alignment | None = None) -> str:
+        """The scenario as the engine takes it; for the simulator with the alignment to a kernel's run."""
 
 
 def stack_of(*, simple_receiver: bool = False) -> Stack:
@@ -72,7 +80,7 @@ def _sysctls(*, simple_receiver: bool) -> dict[str, str]:
 
 def on_kernel(
     kernel: Kernel,
-    scenarios: Mapping[str, Scenario],
+    scenarios: Mapping[str, Case],
     deliver: Callable[[str, KernelRun | str], None],
 ) -> None:
     """Runs scenarios by their names, several at a time; a run that failed is delivered as the reason."""
@@ -80,7 +88,7 @@ def on_kernel(
         Job(
             name,
             name,
-            compile_scenario(one),
+            one.compiled(),
             one.seed,
             0,
             keep_records=True,
@@ -94,8 +102,10 @@ def on_kernel(
             deliver(name, outcome.error or "no records")
             return
         tables = decode_tables(outcome.records, name)
-        started = {row["traffic"]: row["start_ns"] for row in tables["connections"].to_pylist()}
-        transfers = range(len(scenarios[name].transfers))
+        rows = tables["connections"].to_pylist()
+        # The first connection of an entry of the traffic is aligned, not those that follow it.
+        started = {row["traffic"]: row["start_ns"] for row in reversed(rows)}
+        transfers = range(len(scenarios[name].laws))
         if len(started) < len(transfers):
             deliver(name, "a transfer did not open its connection")
             return
@@ -106,7 +116,7 @@ def on_kernel(
     kernel.execute(jobs, MeasuredRuns(()), done)
 
 
-def one_on_kernel(kernel: Kernel, scenario: Scenario) -> KernelRun:
+def one_on_kernel(kernel: Kernel, scenario: Case) -> KernelRun:
     """One run; RunError if it failed."""
     found: list[KernelRun | str] = []
     on_kernel(kernel, {"run": scenario}, lambda _, run: found.append(run))
@@ -116,23 +126,23 @@ def one_on_kernel(kernel: Kernel, scenario: Scenario) -> KernelRun:
     return run
 
 
-def against_simulator(scenario: Scenario, theirs: KernelRun) -> tuple[PacketComparison, Alignment]:
+def against_simulator(scenario: Case, theirs: KernelRun) -> tuple[PacketComparison, Alignment]:
     """The simulator against the kernel, with the kernel's starts and clock.
 
     Of BBR's random phases the simulator draws the kernel's: the names of transfers, from which their random
     numbers follow, are changed until it agrees longest. Losses and queues draw from other streams.
     """
-    draws = [0] * len(scenario.transfers)
+    draws = [0] * len(scenario.laws)
 
     def ours() -> tuple[PacketComparison, Alignment]:
         alignment = Alignment(theirs.starts_ns, theirs.tick_phase_ns, tuple(draws))
-        text = compile_scenario(scenario, alignment)
+        text = scenario.compiled(alignment)
         return compare(simulate(text, scenario.seed), theirs.packets), alignment
 
     def agrees_longer(best: PacketComparison) -> tuple[PacketComparison, Alignment] | None:
         """A run in which another name of one transfer helps: first of the one that differs first."""
         first = min((one for one in (best.ours, best.theirs) if one), key=lambda one: one.time_ns)
-        random = [k for k, one in enumerate(scenario.transfers) if one.cc == "bbr1"]
+        random = [k for k, law in enumerate(scenario.laws) if law == "bbr1"]
         for k in sorted(random, key=lambda k: (k != first.transfer, k)):
             kept = draws[k]
             for draws[k] in range(DRAWS):

@@ -109,3 +109,20 @@ fn the_window_follows_the_segments_up_to_what_is_free() {
     assert_eq!(offered(&buffer, 65_536), 28, "half of it is in use");
     assert_eq!(offered(&buffer, 131_072), 0);
 }
+
+/// `tun_alloc_skb`: packets of less than a page are in one buffer of the allocator's sizes, larger ones in whole pages.
+#[test]
+fn a_packet_occupies_a_buffer_or_whole_pages() {
+    let sizes = [(40, 704), (1500, 2048), (4031, 8192), (4032, 4096), (4097, 8192), (9000, 12_288)];
+    for (packet, data) in sizes {
+        assert_eq!(memory(packet), data + HEAD_BYTES, "{packet}");
+    }
+}
+
+/// `tcp_select_initial_window`: an application may ask for `net.core.rmem_max`, so that smaller buffers have its scale.
+#[test]
+fn the_scale_is_at_least_that_of_the_largest_buffer_an_application_may_ask_for() {
+    for (most, shift) in [(8192, 2), (212_992, 2), (1 << 18, 3), (6 << 20, 7), (1 << 40, 14)] {
+        assert_eq!(TunedBuffer::shift(most), shift, "{most}");
+    }
+}

@@ -5,7 +5,7 @@ const MSS: u32 = 1448;
 /// Passes one ACK of `una` to HyStart, with a window of 20 segments. All ACKs of a test belong to one round, which ends
 /// after position 1,000,000.
 fn ack(h: &mut HystartLinux, at_us: u64, una: u64, rtt_us: u64) -> bool {
-    h.on_ack(Time::from_micros(at_us), una, 1_000_000, Some(Time::from_micros(rtt_us)), (20 * MSS, MSS))
+    h.on_ack(Time::from_micros(at_us), 1 + una, 1_000_000, Some(Time::from_micros(rtt_us)), (20 * MSS, MSS))
 }
 
 /// The ninth sample ends slow start (the kernel counts eight before it compares) if the round's minimum exceeds the
@@ -65,11 +65,21 @@ fn a_paced_train_may_take_a_whole_round_trip() {
 fn a_large_window_leaves_less_time_for_bursts() {
     let mut h = HystartLinux::new(false);
     let mut ack = |at_us, una| {
-        h.on_ack(Time::from_micros(at_us), una, 1_000_000, Some(Time::from_millis(100)), (20_000_000, MSS))
+        h.on_ack(Time::from_micros(at_us), 1 + una, 1_000_000, Some(Time::from_millis(100)), (20_000_000, MSS))
     };
     for i in 0..=50 {
         assert!(!ack(1_000_000 + 1_000 * i, i + 1), "{i} ms into the train");
     }
     assert!(!ack(1_050_320, 52));
     assert!(ack(1_050_350, 53));
+}
+
+/// `cubictcp_init`: the first round ends with the first byte. ACKs that only report by SACK count in it.
+#[test]
+fn the_first_round_lasts_until_new_data_is_acknowledged() {
+    let mut h = HystartLinux::new(false);
+    let mut ack = |una, nxt| h.on_ack(Time::from_millis(40), una, nxt, Some(Time::from_millis(40)), (10 * MSS, MSS));
+    assert!(!ack(1, 14_481));
+    assert!(!ack(1449, 17_377));
+    assert_eq!(h.round_end, 17_377, "not what was sent when the first report came");
 }

@@ -101,3 +101,49 @@ fn a_loss_that_comes_with_an_echo_reduces_the_window_once() {
     assert_eq!(with, without);
     assert_eq!((with.1, with.2), (5000, 1));
 }
+
+/// `tcp_validate_incoming`: a duplicate of what was acknowledged is dropped before its timestamp counts, so that the
+/// original of a later segment, with an older timestamp, is taken.
+#[test]
+fn the_timestamp_of_an_old_duplicate_does_not_count() {
+    let script = "0.010 < data 0-1000 ts 5000 0
+         0.010 > ack 1000
+         0.010 < data 1000-2000 ts 5000 0
+         0.010 > ack 2000
+         0.011 < data 0-1000 ts 6000 0
+         0.011 > ack 2000 sack 0-1000
+         0.012 < data 2000-3000 ts 5500 0
+         0.012 > ack ";
+    let received = |linux_details, last: u32| {
+        let cfg = TcpConfig { timestamps: true, mss: 1012, linux_details, ..recovering(RecoveryKind::Rack) };
+        server(&cfg, &format!("{script}{last}")).received()
+    };
+    assert_eq!(received(true, 3000), 3000);
+    assert_eq!(received(false, 2000), 2000, "by RFC 7323 alone it is older than TS.Recent");
+}
+
+/// `tcp_rearm_rto`: without SACK, every ACK of new data restarts the timeout, though with RACK its timers do.
+#[test]
+fn without_sack_each_new_ack_restarts_the_timeout() {
+    let RecoveryConfig::Rack(rack) = RecoveryKind::Rack.standard() else { unreachable!() };
+    let cfg = TcpConfig {
+        sack: false,
+        recovery: RecoveryConfig::Rack(RackConfig { timers: RackTimers::Linux, ..rack }),
+        rto: RtoConfig { min_ns: Time::from_secs(1), ..config(10).rto },
+        ..linux(RecoveryKind::Rack)
+    };
+    let sent = sends("0", 0..4000);
+    let end =
+        client(&cfg, &format!("0 write 4000\n{sent}0.1 < ack 1000\n0.7 < ack 2000\n1.3 < ack 3000\n1.9 < ack 4000"));
+    assert_eq!((end.in_flight(), end.stats().timeouts), (0, 0));
+}
+
+/// `tcp_slow_start`: the window opens by packets, so that the short last segment of an object counts as a full one.
+#[test]
+fn a_short_segment_opens_the_window_by_a_packet() {
+    let opened = |linux_details| {
+        let cfg = TcpConfig { linux_details, slow_start_limit_segments: 0, ..config(4) };
+        client(&cfg, "0 write 1500\n0 > data 0-1000\n0 > data 1000-1500\n0.1 < ack 1500").cwnd_bytes()
+    };
+    assert_eq!((opened(true), opened(false)), (6000, 5500));
+}

@@ -1,0 +1,95 @@
+"""The cells of a study of the user's own, run by simulator and kernel and compared packet by packet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cwndlab.api import Study
+from cwndlab.base.writing import save
+from cwndlab.plan.plan import Cell
+from cwndlab.plan.scenario import sender
+from cwndlab_linux.stack_file import stack_for
+from cwndlab_linux.virtual.backend import VirtualKernel
+from cwndlab_linux.virtual.images import Image
+
+from .differing import Row, csv_of, listing, page, row_of
+from .random_scenario import HZ, Alignment
+from .sides import KernelRun, against_simulator, on_kernel
+
+
+@dataclass(frozen=True)
+class StudyCase:
+    """A cell."""
+
+    cell: Cell
+    seed: int
+
+    @property
+    def laws(self) -> list[str]:
+        """The congestion control of each entry of the traffic, as the engine names it."""
+        scenario = json.loads(self.cell.scenario)
+        laws = (scenario["tcp"][entry["tcp_server"]]["window_law"] for entry in scenario["traffic"])
+        return [law if isinstance(law, str) else next(iter(law)) for law in laws]
+
+    def compiled(self, alignment: Alignment | None = None) -> str:
+        """The scenario; aligned, with a kernel's starts and ticks, and names that draw BBR's phases."""
+        if alignment is None:
+            return self.cell.scenario
+        scenario: dict[str, Any] = json.loads(self.cell.scenario)
+        for entry, start, draw in zip(scenario["traffic"], alignment.starts_ns, alignment.draws, strict=True):
+            entry["start_ns"] = start
+            entry["name"] += f"-{draw}" if draw else ""
+        for tcp in scenario["tcp"]:
+            tcp["rto"] |= {"timer_hz": HZ, "tick_phase_ns": alignment.tick_phase_ns}
+        return json.dumps(scenario)
+
+
+def observed_at_sender(study: Study) -> Study:
+    """The study with its observation point where the data of its first flow is sent."""
+    scenario = json.loads(study.plan().cells[0].scenario)
+    node = scenario["nodes"][sender(scenario["traffic"][0])]
+    return study.set({"probes.segments_at": node})
+
+
+def compare_study(
+    study: Study,
+    stack: str | None,
+    image: Image,
+    out: Path,
+    *,
+    threads: int | None,
+    say: Callable[[str], None],
+) -> str:
+    """Compares each cell's first replicate with a kernel's; the page of what was found.
+
+    Writes it, a table, and for each cell that differs the packets around the first difference. The hosts send
+    single segments, and the simulator gets the kernel's starts and ticks.
+    """
+    plan = observed_at_sender(study).plan()
+    cases = {cell.id: StudyCase(cell, plan.seed_of(cell)) for cell in plan.cells}
+    sides = ("the simulator", f"Linux {image.release}")
+    rows: dict[str, Row] = {}
+
+    def deliver(name: str, theirs: KernelRun | str) -> None:
+        if isinstance(theirs, str):
+            rows[name] = Row.failed(len(rows), name, theirs)
+        else:
+            found, alignment = against_simulator(cases[name], theirs)
+            rows[name] = row_of(len(rows), name, found, len(theirs.packets))
+            if not found.is_same:
+                save(out / name / "packets.txt", listing(found, sides))
+                save(out / name / "aligned.json", cases[name].compiled(alignment))
+        say(f"{name}: {rows[name].kind}")
+
+    single = replace(stack_for(plan.study, stack), segments="single")
+    kernel = VirtualKernel(single, at_once=threads, image=image)
+    on_kernel(kernel, cases, deliver)
+    found = [rows[name] for name in cases]
+    text = page(found, sides)
+    save(out / "differ.csv", csv_of(found))
+    save(out / "differ.md", text)
+    return text
