@@ -54,7 +54,7 @@ define reported
 	$(foreach study,$(1),$(BIN)/cwndlab run $(study) $(SHORT_$(study)) $($(2)_$(study)) -o $(OUT)/$(study) &&) \
 	{ [ -z "$$pages" ] || wait $$pages || { cat $(OUT)/lessons.log; exit 1; }; }
 	@rm -f $(OUT)/lessons.log
-	@$(BIN)/python -m cwndlab.report $(OUT)
+	@$(BIN)/python -m cwndlab.apps.gallery $(OUT)
 endef
 
 test: test-rust test-python

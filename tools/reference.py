@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab import metrics
-from cwndlab.cli.reference import (
+from cwndlab.apps.reference.command import (
     APPLICATIONS,
     IMPAIRMENTS,
     QUEUES,

@@ -14,12 +14,12 @@ import pytest
 
 import synthetic
 from cwndlab.api import Study
+from cwndlab.apps.compare.compare import compare_traces
 from cwndlab.report.contents import Outputs
 from cwndlab.report.draft import draft, write_verdicts
 from cwndlab.report.methods import describe_run
 from cwndlab.report.twin import Twin
 from cwndlab.report.write import Evidence, write
-from cwndlab.results.compare import compare_traces
 from cwndlab.results.kernel_twin import twin_of
 from cwndlab.results.reporting import twin_budgets
 from cwndlab.results.result_folder import open_folder
@@ -188,7 +188,7 @@ def test_traces_whose_connection_only_opens_later_agree_from_the_first_data_on(
         one.run(folder)
     in_the_simulator = compare_traces(folders[0], folders[1], 0.002)["base"]
     assert in_the_simulator.agree == 0 and "21.0" not in str(in_the_simulator)
-    monkeypatch.setattr("cwndlab.results.compare.open_folder", _as_kernel)
+    monkeypatch.setattr("cwndlab.apps.compare.compare.open_folder", _as_kernel)
     for a, b in (folders, folders[::-1]):
         assert re.fullmatch(rf"all \d{{3,}} events agree, {same}", str(compare_traces(a, b, 0.002)["base"]))
 

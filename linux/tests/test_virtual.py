@@ -17,8 +17,8 @@ import pytest
 
 import cwndlab
 from cwndlab.apps.evaluate import evaluation, pack, subjects
+from cwndlab.apps.export.export import export, export_qlog
 from cwndlab.base.errors import OutputError, RunError
-from cwndlab.results.export import export, export_qlog
 from cwndlab.runs.executors.protocol import Job
 from cwndlab.runs.run_options import RunOptions
 from cwndlab_linux import netns

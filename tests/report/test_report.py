@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 import synthetic
 from cwndlab import metrics
 from cwndlab.api import Study
+from cwndlab.apps.gallery.index import write_index
 from cwndlab.base.errors import OutputError
 from cwndlab.report import methods, render
 from cwndlab.report.contents import Outputs
@@ -30,7 +31,6 @@ from cwndlab.report.draft import CSV_COLUMNS, incompatible_of, read_summary
 from cwndlab.report.judge import Omitted, judge, omissions
 from cwndlab.report.methods import definitions
 from cwndlab.report.model import Fact, ReportView
-from cwndlab.report.pages import write_index
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
 from cwndlab.report.wording import table_view

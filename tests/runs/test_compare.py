@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cwndlab.api import Study
+from cwndlab.apps.compare.compare import compare
 from cwndlab.base.errors import OutputError
 from cwndlab.cli import app
-from cwndlab.results.compare import compare
 from fake_core import FakeCore
 from small_study import TEXT
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cwndlab import RunResult, Study
-from cwndlab.results.compare import compare
+from cwndlab.apps.compare.compare import compare
 
 NETWORK = """
 title = "loss"

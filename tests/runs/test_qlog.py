@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cwndlab.api import Study
+from cwndlab.apps.export.export import export_qlog
 from cwndlab.base.errors import NotFoundError, StudyError
-from cwndlab.results.export import export_qlog
 
 STUDY = """\
 title = "qlog"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from cwndlab import metrics
+from cwndlab.apps.reference.command import APPLICATIONS, IMPAIRMENTS, QUEUES, Section
 from cwndlab.base.engine_kinds import UNIT_SUFFIX, required_keys
 from cwndlab.cli import app
-from cwndlab.cli.reference import APPLICATIONS, IMPAIRMENTS, QUEUES, Section
 from cwndlab.study.measures import ALIASES
 
 SECTIONS = (QUEUES, APPLICATIONS, IMPAIRMENTS)

@@ -15,11 +15,11 @@ import pytest
 
 import cwndlab
 from cwndlab.api import Study
+from cwndlab.apps.gallery.index import write_index
 from cwndlab.base.captured_values import digest_of_values
 from cwndlab.base.errors import OutputError, StudyError
 from cwndlab.base.plain_files import open_plain, read_inside, write_inside
 from cwndlab.report.contents import MAX_README, read_readme
-from cwndlab.report.pages import write_index
 from cwndlab.runs.executors.protocol import Job, Outcome
 from cwndlab.runs.store import folder_store
 from cwndlab.runs.store.folder_store import FolderStore

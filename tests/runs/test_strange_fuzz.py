@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from cwndlab import Study
 from cwndlab.api import open_results
+from cwndlab.apps.compare.compare import compare
+from cwndlab.apps.export.export import export
 from cwndlab.base.errors import CwndlabError
-from cwndlab.results.compare import compare
 from cwndlab.results.execution import report_again
-from cwndlab.results.export import export
 from fuzzing import tries
 
 STUDY = """

@@ -1,10 +1,8 @@
-"""`cwndlab list`, `expand` and `doctor`: what there is, a study in full, and what works here."""
+"""`cwndlab list` and `expand`: what there is, and a study in full."""
 
 from __future__ import annotations
 
 import json
-
-import typer
 
 from .arguments import JsonOption, MetricOption, MoreSets, SetOption, StudyArgument, load
 from .output import columns, echo
@@ -28,15 +26,3 @@ def expand(
     from cwndlab.study.toml import dumps
 
     echo(dumps(load(study, set_, more, metrics=metric).raw).rstrip("\n"))
-
-
-def doctor() -> None:
-    """Report what is installed and works, and what each extra would add."""
-    from cwndlab.results.installation import examine
-
-    good = True
-    for item in examine():
-        good = good and (item.works or not item.required)
-        echo(f"{'ok ' if item.works else 'no ' if item.required else '–  '} {item.name}: {item.detail}")
-    if not good:
-        raise typer.Exit(1)

@@ -8,9 +8,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from cwndlab.apps.gallery.index import LIST
 from cwndlab.plan.load import build_checked
 from cwndlab.report import render
-from cwndlab.report.pages import LIST
 from cwndlab.runs.catalogue import CATALOGUE
 from cwndlab.study.document import read_document, read_toml
 from cwndlab.study.files import read_text

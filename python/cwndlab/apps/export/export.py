@@ -12,15 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cwndlab.apps.export.qlog import VERSIONS, qlog
 from cwndlab.base.errors import OutputError, StudyError, nearest
 from cwndlab.base.plain_files import open_plain, write_inside
 from cwndlab.base.writing import output_errors
 from cwndlab.plan.scenario import has_connections, indices_of_flow, sender
-from cwndlab.records.qlog import VERSIONS, qlog
+from cwndlab.results.result_folder import open_folder, with_cell
 from cwndlab.runs.campaign import Campaign
 from cwndlab.runs.single_run import with_probes
-
-from .result_folder import open_folder, with_cell
 
 
 def export(folder: Path, target: Path) -> list[Path]:

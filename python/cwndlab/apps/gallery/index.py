@@ -1,27 +1,20 @@
-"""Pages about several runs: one that leads to the reports of studies, and one that compares two runs."""
+"""The page that leads to the reports of studies."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
 from urllib.parse import quote
 
-from cwndlab.base.errors import OutputError, StudyError
+from cwndlab.base.errors import OutputError
 from cwndlab.base.plain_files import read_inside
 from cwndlab.base.writing import save
-from cwndlab.stats.difference import DatasetComparison
-from cwndlab.stats.results import Results
-from cwndlab.study.outputs import Figure
-
-from . import render
-from .draft import causes_of_failures, count_verdicts, read_summary
-from .figures import draw
-from .model import Counts
-from .overlay import OVERLAID
+from cwndlab.report import render
+from cwndlab.report.draft import causes_of_failures, count_verdicts, read_summary
+from cwndlab.report.model import Counts
 
 #: Where `cwndlab explore -o DIR/lessons` puts the lessons, and their list.
 #: Of each it has file, title, topic, picture and what that shows.
@@ -116,16 +109,3 @@ def _picture(results: Path) -> str:
     plain = sorted((about.st_size, name) for about, name in found if S_ISREG(about.st_mode))
     linked = (results / "figures").is_symlink()
     return f"{quote(results.name)}/figures/{quote(plain[0][1])}" if plain and not linked else ""
-
-
-def comparison(
-    title: str, names: tuple[str, str], found: DatasetComparison, figures: Sequence[Figure], both: Results
-) -> str:
-    """Two runs on one self-contained page: what moved, and the figures that can show both (`overlay`)."""
-    axis = list(both.labels.axes)[-1]
-    drawings = []
-    for spec in figures:
-        if spec.kind in OVERLAID:
-            with suppress(StudyError):  # neither has its cells
-                drawings.append(draw(spec.model_copy(update={"series": [*spec.series, axis]}), both))
-    return render.page("comparison.html", drawings=drawings, title=title, names=names, found=found).decode()

@@ -1,4 +1,4 @@
-"""`python -m cwndlab.report FOLDER`: the page that leads to all reports in the folder."""
+"""`python -m cwndlab.apps.gallery FOLDER`: the page that leads to all reports in the folder."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 from cwndlab.base.errors import CwndlabError
 
-from .pages import write_index
+from .index import write_index
 
 if len(sys.argv) != 2:
-    sys.exit("usage: python -m cwndlab.report FOLDER (whose sub-folders hold reports)")
+    sys.exit("usage: python -m cwndlab.apps.gallery FOLDER (whose sub-folders hold reports)")
 try:
     print(f"reports: {write_index(Path(sys.argv[1]))}")
 except CwndlabError as error:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from cwndlab.base.errors import OutputError
+from cwndlab.base.errors import OutputError, StudyError
 from cwndlab.records.traces import (
     Difference,
     Event,
@@ -14,11 +15,11 @@ from cwndlab.records.traces import (
     first_difference,
     first_difference_of_stacks,
 )
-from cwndlab.report.overlay import overlay
-from cwndlab.report.pages import comparison
+from cwndlab.report import render
+from cwndlab.report.figures import draw
+from cwndlab.report.overlay import OVERLAID, overlay
+from cwndlab.results.result_folder import open_folder
 from cwndlab.stats.difference import DatasetComparison, compare_datasets
-
-from .result_folder import open_folder
 
 
 def compare(a: Path, b: Path) -> DatasetComparison:
@@ -41,7 +42,15 @@ def compare_page(a: Path, b: Path) -> str:
     with open_folder(a) as (left, _), open_folder(b) as (right, _):
         both = overlay(left.results(), right.results(), names)
         study = left.plan.study
-        return comparison(study.title, names, found, study.outline.figures, both)
+    axis = list(both.labels.axes)[-1]
+    drawings = []
+    for spec in study.outline.figures:
+        if spec.kind in OVERLAID:
+            with suppress(StudyError):  # neither has its cells
+                drawings.append(draw(spec.model_copy(update={"series": [*spec.series, axis]}), both))
+    return render.page(
+        "comparison.html", drawings=drawings, title=study.title, names=names, found=found
+    ).decode()
 
 
 def compare_traces(a: Path, b: Path, tolerance_s: float) -> dict[str, Difference]:

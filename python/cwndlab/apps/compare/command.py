@@ -1,4 +1,4 @@
-"""What is done with finished runs: `cwndlab report`, `export` and `compare`."""
+"""`cwndlab compare`: which numbers moved between two finished runs, or where their traces differ."""
 
 from __future__ import annotations
 
@@ -10,60 +10,11 @@ import typer
 
 from cwndlab.base.errors import StudyError
 from cwndlab.base.writing import output_errors, plain_row, write_atomic
-
-from .arguments import JsonOption
-from .output import echo, echo_json
+from cwndlab.cli.arguments import JsonOption
+from cwndlab.cli.output import echo, echo_json
 
 if TYPE_CHECKING:
     from cwndlab.stats.difference import DatasetComparison, NumberDifference
-
-
-def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a result folder of `run`")],
-    pdf: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="also print it, with bookmarks; needs Chromium")
-    ] = None,
-    pictures: Annotated[
-        bool,
-        typer.Option("--pictures", help="also write the figures as PDF and PNG, for papers and slides"),
-    ] = False,
-) -> None:
-    """Rewrite the report of a finished run."""
-    from cwndlab.results.execution import report_again
-
-    page = report_again(folder, pictures=pictures)
-    echo(f"report: {page}")
-    if pdf is not None:
-        from cwndlab.report.pdf import print_pdf
-
-        echo(f"PDF: {print_pdf(page, pdf)}")
-
-
-def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a result folder of `run`")],
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FOLDER", help="default: DIR/records, or DIR/qlog")
-    ] = None,
-    qlog: Annotated[
-        str | None,
-        typer.Option(metavar="VERSION", help="one .sqlog file per connection: 0.3 (for qvis) or draft-14"),
-    ] = None,
-    flow: Annotated[
-        str | None, typer.Option(metavar="NAME", help="with --qlog: only the connections of this flow")
-    ] = None,
-) -> None:
-    """Write the records of each cell's first replicate as Parquet, one file per table, or as qlog."""
-    from cwndlab.results.export import export as write
-    from cwndlab.results.export import export_qlog
-
-    if qlog is None and flow is not None:
-        raise StudyError("tables have all flows", key="--flow", right="give --qlog 0.3, too")
-    if qlog is None:
-        paths = write(folder, out or folder / "records")
-    else:
-        paths = export_qlog(folder, out or folder / "qlog", qlog, flow)
-    for path in paths:
-        typer.echo(path)
 
 
 def compare(
@@ -86,8 +37,9 @@ def compare(
         right = "leave out --html and --json"
         raise StudyError("traces are compared in text only", key="--trace", right=right)
     if traces:
-        from cwndlab.results.compare import compare_traces
         from cwndlab.study.units import parse_time
+
+        from .compare import compare_traces
 
         try:
             tolerance_s = parse_time(tolerance) / 1e9
@@ -97,14 +49,14 @@ def compare(
             echo(f"{cell}: {difference}" if cell else str(difference))
         return
     if html is not None:
-        from cwndlab.results.compare import compare_page
+        from .compare import compare_page
 
         page = compare_page(a, b)
         with output_errors(html):
             write_atomic(html, page.encode())
         echo(f"comparison: {html}")
         return
-    from cwndlab.results.compare import compare as make
+    from .compare import compare as make
 
     found = make(a, b)
     if json_:

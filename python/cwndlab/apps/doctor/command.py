@@ -1,4 +1,4 @@
-"""What is installed and works."""
+"""`cwndlab doctor`: what is installed and works."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import typer
+
 from cwndlab.base.core import Check
 from cwndlab.base.errors import CwndlabError, install
+from cwndlab.cli.output import echo
 from cwndlab.plan.load import build_checked
 from cwndlab.runs.catalogue import CATALOGUE
 from cwndlab.runs.executors.threads import available
@@ -79,3 +82,13 @@ def _package(name: str, use: str, *, required: bool) -> Check:
         return Check(name, True, f"version {importlib.metadata.version(name)}", required)
     except importlib.metadata.PackageNotFoundError:
         return Check(name, False, f"not installed; it is for {use}", required)
+
+
+def doctor() -> None:
+    """Report what is installed and works, and what each extra would add."""
+    good = True
+    for item in examine():
+        good = good and (item.works or not item.required)
+        echo(f"{'ok ' if item.works else 'no ' if item.required else '–  '} {item.name}: {item.detail}")
+    if not good:
+        raise typer.Exit(1)

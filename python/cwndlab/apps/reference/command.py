@@ -15,11 +15,10 @@ import typer
 from cwndlab import _core
 from cwndlab.base.engine_kinds import UNIT_SUFFIX, EngineKind, engine_kinds
 from cwndlab.base.errors import StudyError, nearest
+from cwndlab.cli.arguments import JsonOption
+from cwndlab.cli.output import columns, echo, echo_json
 from cwndlab.study.knobs import plain_name
 from cwndlab.study.measures import ALIASES
-
-from .arguments import JsonOption
-from .output import columns, echo, echo_json
 
 if TYPE_CHECKING:
     from cwndlab.metrics import Metric

@@ -1,0 +1,1 @@
+"""Two runs next to each other."""

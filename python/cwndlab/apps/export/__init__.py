@@ -1,0 +1,1 @@
+"""The records of runs in formats that other tools read."""

@@ -1,0 +1,1 @@
+"""What there is: metrics, knobs, queues, applications and impairments."""
