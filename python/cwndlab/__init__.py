@@ -34,7 +34,7 @@ from cwndlab.base.errors import (
 if TYPE_CHECKING:
     from cwndlab.api import Study, open_results
     from cwndlab.apps.captures.explain_capture import explain_capture
-    from cwndlab.diagnosis.diagnosis import Diagnosis
+    from cwndlab.apps.diagnosis.diagnosis import Diagnosis
     from cwndlab.metrics import RunView, metric
     from cwndlab.plan.plan import Cell, Plan
     from cwndlab.results.records import RecordTables
@@ -122,7 +122,7 @@ __all__ = [
 #: Where the names are that are loaded when first used, so that the command line starts quickly.
 _HOMES = {
     "cwndlab.metrics": ("RunView", "metric"),
-    "cwndlab.diagnosis.diagnosis": ("Diagnosis",),
+    "cwndlab.apps.diagnosis.diagnosis": ("Diagnosis",),
     "cwndlab.apps.captures.explain_capture": ("explain_capture",),
     "cwndlab.results.result": ("RunResult",),
     "cwndlab.results.stream": ("Replicate", "Stream"),

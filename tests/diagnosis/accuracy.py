@@ -14,8 +14,8 @@ from prepared_stalls import STALLS, study
 
 from cwndlab import Study
 from cwndlab.apps.captures.explain_capture import explain_capture
+from cwndlab.apps.diagnosis.explanation import explain_run
 from cwndlab.results.execution import kernel_of
-from cwndlab.results.explanation import explain_run
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.single_run import OneCell, trace
 

@@ -15,7 +15,7 @@ import dpkt
 
 from cwndlab import Study
 from cwndlab.apps.captures.explain_capture import explain_capture
-from cwndlab.diagnosis.diagnosis import Diagnosis
+from cwndlab.apps.diagnosis.diagnosis import Diagnosis
 from cwndlab.runs.single_run import trace
 
 RAW, ETHERNET = 101, 1

@@ -15,8 +15,8 @@ from faulty_captures import FAULTS, NODES, Packets, explained
 
 from cwndlab.apps.captures import from_capture
 from cwndlab.apps.captures.explain_capture import explain_capture
+from cwndlab.apps.diagnosis.diagnosis import Diagnosis
 from cwndlab.base.errors import StudyError
-from cwndlab.diagnosis.diagnosis import Diagnosis
 
 #: Faults that leave a round trip, and waits, as they are.
 HARMLESS = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cwndlab.diagnosis.conversation import Conversation, Packet
-from cwndlab.diagnosis.summary import Summary, summarize, summarize_all
-from cwndlab.diagnosis.waits import Wait
+from cwndlab.apps.diagnosis.conversation import Conversation, Packet
+from cwndlab.apps.diagnosis.summary import Summary, summarize, summarize_all
+from cwndlab.apps.diagnosis.waits import Wait
 
 MS = 1_000_000
 #: Start, data to 1000, data to 2000, an ACK of the first, the second again, an ACK of all.

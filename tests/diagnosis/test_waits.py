@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cwndlab.diagnosis.conversation import ACK, Conversation, Known, Packet
-from cwndlab.diagnosis.waits import find_waits
+from cwndlab.apps.diagnosis.conversation import ACK, Conversation, Known, Packet
+from cwndlab.apps.diagnosis.waits import find_waits
 
 MS = 1_000_000
 MSS = 1000

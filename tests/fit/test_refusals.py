@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from cwndlab.apps.diagnosis.conversation import ACK, Conversation, Packet
 from cwndlab.apps.fit.deliveries import Deliveries
 from cwndlab.apps.fit.flow_packets import of_conversation
 from cwndlab.apps.fit.refusals import of_capture
-from cwndlab.diagnosis.conversation import ACK, Conversation, Packet
 
 MS, MSS = 1_000_000, 1000
 

@@ -186,7 +186,7 @@ try:
     study.run(backend="linux")
 except StudyError as error:
     print(error)
-from cwndlab.apps.doctor.command import examine
+from cwndlab.apps.doctor.installation import examine
 print(*(item.detail for item in examine() if item.name.startswith("linux")))
 """
 

@@ -7,10 +7,10 @@ import math
 import pytest
 
 from cwndlab.api import Study
+from cwndlab.apps.diagnosis.from_outside import OutsideSummary
 from cwndlab.apps.explore.controls import derive_study
 from cwndlab.apps.explore.page import page
 from cwndlab.base.errors import StudyError
-from cwndlab.diagnosis.from_outside import OutsideSummary
 from cwndlab.results.result import RunResult
 
 STUDY = """\

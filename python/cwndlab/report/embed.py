@@ -16,7 +16,7 @@ from cwndlab import _core
 from .model import LiveView, Simulator
 
 if TYPE_CHECKING:
-    from cwndlab.diagnosis.diagnosis import Diagnosis, Explanation
+    from cwndlab import Diagnosis
 
 _LIVE = Path(__file__).with_name("live")
 
@@ -101,17 +101,6 @@ def engine_module(engine: str) -> bytes | str:
     return module.read_bytes()
 
 
-def _wait(found: Explanation) -> dict[str, Any]:
-    """A wait as the page reads it."""
-    return {
-        "connection": found.serial,
-        "start": found.start_s,
-        "end": found.end_s,
-        "text": found.summary,
-        "steps": [(step.time_ns / 1e9, step.text) for step in found.steps],
-    }
-
-
 def _share_sections(runnable: Mapping[str, RunnableCell]) -> dict[str, Any]:
     """The cells, with each section that several scenarios share written once."""
     places: dict[str, int] = {}
@@ -126,7 +115,16 @@ def _share_sections(runnable: Mapping[str, RunnableCell]) -> dict[str, Any]:
             "digest": cell.digest,
         }
         if cell.diagnosis is not None:
-            cells[name]["waits"] = [_wait(one) for one in cell.diagnosis.waits]
+            cells[name]["waits"] = [
+                {
+                    "connection": wait.serial,
+                    "start": wait.start_s,
+                    "end": wait.end_s,
+                    "text": wait.summary,
+                    "steps": [(step.time_ns / 1e9, step.text) for step in wait.steps],
+                }
+                for wait in cell.diagnosis.waits
+            ]
     return {"cells": cells, "sections": [json.loads(section) for section in places]}
 
 

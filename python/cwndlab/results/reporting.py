@@ -20,7 +20,7 @@ from .result_folder import study_text
 from .time_budgets import mean_times, with_budgets, with_mean_times
 
 if TYPE_CHECKING:
-    from cwndlab.diagnosis.diagnosis import Diagnosis
+    from cwndlab import Diagnosis
     from cwndlab.report.budget_figure import BudgetKey, MeanTimes
     from cwndlab.report.discrepancies import Discrepancies
     from cwndlab.report.embed import Runnable, RunnableCell
@@ -72,7 +72,7 @@ def write_report(
         describe_run(content, study.document.written_tables),
         missing_runs(content),
         definitions(quantities, results, windows_of(campaign, results)),
-        _runnable(campaign, report, content),
+        _runnable(result, report, content),
         twin_budgets(simulator, campaign, report) if simulator is not None else {},
         study_text(study),
     )
@@ -120,8 +120,9 @@ def twin_budgets(
 # ── cells that the page runs ──────────────────────────────────────────────────────────────────────────────
 
 
-def _runnable(campaign: Campaign, report: Draft, content: Mapping[str, Any]) -> Runnable | str:
+def _runnable(result: RunResult, report: Draft, content: Mapping[str, Any]) -> Runnable | str:
     """The cells of its tables that the page can run, or why it cannot."""
+    campaign = result.campaign
     if campaign.backend:
         return "The runs are of a kernel, so the page cannot run its cells."
     if campaign.plan.study.laws:
@@ -148,18 +149,16 @@ def _runnable(campaign: Campaign, report: Draft, content: Mapping[str, Any]) -> 
             continue
         diagnosis = None
         if hops <= min(MAX_HOPS_EXPLAINED, left):
-            diagnosis = _diagnosis(campaign, cell.id)
+            diagnosis = _diagnosis(result, cell.id)
             left -= hops if diagnosis is not None else 0
         title = report.results.labels.settings(cell.axes)
         cells[cell.id] = RunnableCell(title, cell.scenario, replicates[cell.id], digest, diagnosis)
     return Runnable(module, content["seed"], cells)
 
 
-def _diagnosis(campaign: Campaign, cell: str) -> Diagnosis | None:
+def _diagnosis(result: RunResult, cell: str) -> Diagnosis | None:
     """What kept the senders of a cell's first replicate from sending; None if it has no TCP."""
-    from .explanation import explain_run  # only a page that runs its cells needs it
-
     try:
-        return explain_run(campaign, cell, 0, None, None, EXPLAINED)
+        return result.sel(cell=cell).explain(longest=EXPLAINED)
     except (KeyError, OutputError):
         return None

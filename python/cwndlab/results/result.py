@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     import altair as alt
     import xarray
 
-    from cwndlab.diagnosis.diagnosis import Diagnosis
+    from cwndlab import Diagnosis
     from cwndlab.plan.plan import Plan
     from cwndlab.report.contents import Outputs
     from cwndlab.report.discrepancies import Discrepancy
@@ -380,11 +381,12 @@ class RunResult:
             OutputError: the run cannot be simulated again.
 
         """
-        from .explanation import explain_run
-
         moment = None if at is None else seconds("at", at)
         chosen = self.records.only_cell()
-        return explain_run(self.campaign, chosen, replicate, flow, moment, longest)
+        # An application, which the core knows by its name alone.
+        explain = import_module("cwndlab.apps.diagnosis.explanation").explain_run
+        found: Diagnosis = explain(self.campaign, chosen, replicate, flow, moment, longest)
+        return found
 
     @property
     def claims(self) -> pa.Table:

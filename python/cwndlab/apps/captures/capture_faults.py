@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from cwndlab.diagnosis.conversation import FIN, RST, SYN, Conversation, Missing, Packet
+from cwndlab.apps.diagnosis.conversation import FIN, RST, SYN, Conversation, Missing, Packet
 
 if TYPE_CHECKING:
     from cwndlab._core import Capture, Faults

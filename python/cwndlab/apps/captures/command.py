@@ -14,7 +14,7 @@ from cwndlab.cli.arguments import changes_of, load, one_cell, parse_option, reje
 from cwndlab.cli.output import echo, echo_json
 
 if TYPE_CHECKING:
-    from cwndlab.diagnosis.diagnosis import Diagnosis
+    from cwndlab.apps.diagnosis.diagnosis import Diagnosis
 
 
 #: Waits that are explained unless told otherwise.
@@ -60,7 +60,7 @@ def explain(
 
     Of a finished run (DIR): why numbers are not the paper's, as far as choices of --sensitivity were run.
     """
-    from cwndlab.results.explanation import explain_run
+    from cwndlab.apps.diagnosis.explanation import explain_run
     from cwndlab.runs.run_options import RunOptions
     from cwndlab.study.units import parse_seconds
 

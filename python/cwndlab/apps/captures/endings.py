@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cwndlab.diagnosis.conversation import ACK, FIN, RST, Packet
+from cwndlab.apps.diagnosis.conversation import ACK, FIN, RST, Packet
 
 #: So many transmissions in a row without an answer, and the peer does not answer any more.
 _UNANSWERED = 2

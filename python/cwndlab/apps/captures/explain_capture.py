@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cwndlab.apps.diagnosis.diagnosis import Diagnosis, diagnose
 from cwndlab.base.errors import check_arguments
-from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
 from cwndlab.study.units import seconds
 
 from .from_capture import read

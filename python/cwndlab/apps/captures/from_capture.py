@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from cwndlab._core import Capture, CapturedEnd, read_capture
+from cwndlab.apps.diagnosis.conversation import RST, SYN, Conversation, Packet
+from cwndlab.apps.diagnosis.keep_alive import mark_probes
 from cwndlab.base.errors import StudyError
-from cwndlab.diagnosis.conversation import RST, SYN, Conversation, Packet
-from cwndlab.diagnosis.keep_alive import mark_probes
 
 from .capture_faults import find_direction, find_missing, note_faults, note_whole_capture
 from .capture_formats import readable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cwndlab.diagnosis.conversation import ACK, Conversation, Packet
+from cwndlab.apps.diagnosis.conversation import ACK, Conversation, Packet
 
 #: Segments of a hole are put in one by one up to this number; a larger hole is put in as a whole.
 _MOST_SEGMENTS = 2_000_000

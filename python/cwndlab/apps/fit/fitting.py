@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from cwndlab.apps.captures.from_capture import read
+from cwndlab.apps.diagnosis.conversation import Conversation
 from cwndlab.base.errors import ExtraError, StudyError
-from cwndlab.diagnosis.conversation import Conversation
 
 from . import refusals
 from .compared_numbers import ComparedNumbers

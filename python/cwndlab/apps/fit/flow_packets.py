@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.diagnosis.conversation import ACK, SYN, Conversation
+from cwndlab.apps.diagnosis.conversation import ACK, SYN, Conversation
 from cwndlab.records.run_view import to_numpy
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cwndlab.diagnosis.conversation import Conversation
-from cwndlab.diagnosis.waits import find_waits
+from cwndlab.apps.diagnosis.conversation import Conversation
+from cwndlab.apps.diagnosis.waits import find_waits
 
 from .deliveries import Deliveries
 from .path_estimates import FEWEST_PAIRS, PathEstimates

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
-from cwndlab.diagnosis.from_outside import diagnose_outside
-from cwndlab.diagnosis.from_records import conversations, with_failures
+from cwndlab.apps.diagnosis.diagnosis import Diagnosis, diagnose
+from cwndlab.apps.diagnosis.from_outside import diagnose_outside
+from cwndlab.apps.diagnosis.from_records import conversations, with_failures
 from cwndlab.plan.scenario import has_connections, indices_of_flow, sender
 from cwndlab.runs.single_run import Repeatable, view_again
 
