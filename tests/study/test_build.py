@@ -196,6 +196,15 @@ def test_the_options_of_a_run_are_typed_as_the_options_object() -> None:
     assert typed == own
 
 
+def test_each_option_of_a_run_is_an_option_of_the_command() -> None:
+    from dataclasses import fields
+
+    from cwndlab.cli.arguments import RUN_OPTIONS
+    from cwndlab.runs.run_options import RunOptions
+
+    assert {option.name for option in fields(RunOptions)} == {*RUN_OPTIONS, "out"}
+
+
 def test_the_changes_of_run_are_no_longer_called_set() -> None:
     with pytest.raises(TypeError, match="it is called `changes`"):
         cwndlab.run("rfc2416", set={"iw": 4})  # type: ignore[call-arg]

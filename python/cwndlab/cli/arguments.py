@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from functools import wraps
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -110,14 +112,8 @@ KernelOption = Annotated[
     str | None,
     typer.Option(
         metavar="SERIES|NAME|FILE",
-        help="the kernel in virtual time: 6.1, 6.12, 7.3, or a name from `linux list`; default: 6.12",
-    ),
-]
-KernelsOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SERIES|NAME|FILE,…",
-        help="the kernel in virtual time, as `linux list` shows it; several (6.12,7.3) side by side",
+        help="the kernel in virtual time: 6.1, 6.12, 7.3, or a name from `linux list`; default: 6.12; "
+        "`run` takes several (6.12,7.3) side by side",
     ),
 ]
 CcOption = Annotated[
@@ -151,9 +147,85 @@ SensitivityOption = Annotated[
         help="also run a sensitivity axis of the study, combinations of all axes, or both",
     ),
 ]
+UntilOption = Annotated[
+    str | None, typer.Option(metavar="2%", help="add replicates until each 95 % interval is this narrow")
+]
+EventsOption = Annotated[
+    int | None, typer.Option(help="most events of one run of the simulator; default: 10^9")
+]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--max-memory", metavar="SIZE", help="most memory of one run of the simulator; default: 384MiB"
+    ),
+]
+VerifyOption = Annotated[
+    bool,
+    typer.Option("--verify", help="run first replicates on linux-virtual twice, and report what differs"),
+]
 ReplicateOption = Annotated[int, typer.Option(min=0)]
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
 QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="print errors only")]
+
+
+def _share(text: str) -> float:
+    from cwndlab.study.units import parse_share
+
+    value = parse_option(text, parse_share, "--until")
+    if not 0 < value < 1:
+        raise StudyError(f"{text} is no precision", key="--until", right="between 0% and 100%")
+    return value
+
+
+def _size(text: str) -> int:
+    from cwndlab._core import parse_bytes
+
+    return parse_option(text, parse_bytes, "--max-memory")
+
+
+#: The options for the fields of `RunOptions`, and how those are read that have another form there.
+RUN_OPTIONS: dict[str, Any] = {
+    "replicates": ReplicatesOption,
+    "seed": SeedOption,
+    "until": UntilOption,
+    "threads": ThreadsOption,
+    "cluster": ClusterOption,
+    "store": StoreOption,
+    "sensitivity": SensitivityOption,
+    "backend": BackendOption,
+    "stack": StackOption,
+    "kernel": KernelOption,
+    "verify": VerifyOption,
+    "max_events": EventsOption,
+    "max_memory_bytes": MemoryOption,
+}
+_READ: dict[str, Callable[[Any], object]] = {"until": _share, "max_memory_bytes": _size}
+
+
+def takes_run_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the options of these fields of `RunOptions`, by default all, in place of `options`."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def called(*args: object, **given: Any) -> None:
+            chosen = {name: given.pop(name, None) for name in names or RUN_OPTIONS}
+            read: Any = {n: _READ[n](v) if n in _READ else v for n, v in chosen.items() if v is not None}
+            command(*args, options=RunOptions(**read), **given)
+
+        own = signature(command, eval_str=True)
+        parameters = []
+        for parameter in own.parameters.values():
+            if parameter.name != "options":
+                parameters.append(parameter)
+                continue
+            for name in names or RUN_OPTIONS:
+                kind, default = Parameter.KEYWORD_ONLY, getattr(RunOptions, name)
+                parameters.append(Parameter(name, kind, default=default, annotation=RUN_OPTIONS[name]))
+        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        vars(called)["__signature__"] = own.replace(parameters=parameters)
+        return called
+
+    return decorate
 
 
 def reject_options(ctx: typer.Context, what: str, applicable: Collection[str]) -> None:
@@ -183,11 +255,11 @@ def limits_of(given: list[str] | None, backend: str) -> list[str]:
     return found
 
 
-def several_kernels(kernel: str | None, backend: str) -> tuple[str | None, list[str]]:
-    """`--kernel 7.3` as the kernel of all cells; `--kernel 6.12,7.3` as a change of the study."""
-    if backend != "linux-virtual" or kernel is None or "," not in kernel:
-        return kernel, []
-    return None, [f"run.kernel={kernel}"]
+def several_kernels(options: RunOptions) -> tuple[RunOptions, list[str]]:
+    """`--kernel 7.3` is the kernel of all cells; `--kernel 6.12,7.3` is a change of the study."""
+    if options.backend != "linux-virtual" or options.kernel is None or "," not in options.kernel:
+        return options, []
+    return replace(options, kernel=None), [f"run.kernel={options.kernel}"]
 
 
 def changes_of(given: Iterable[str]) -> dict[str, str]:

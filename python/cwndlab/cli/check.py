@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from cwndlab.base.errors import RunError
 from cwndlab.base.writing import number_of
 from cwndlab.runs.progress import span
+from cwndlab.runs.run_options import RunOptions
 
 from . import arguments as opt
-from .arguments import load
+from .arguments import load, takes_run_options
 from .output import MOST_CELLS, echo, echo_json, same_replicates
 
 if TYPE_CHECKING:
@@ -18,16 +19,15 @@ if TYPE_CHECKING:
     from cwndlab.study.study_spec import StudySpec
 
 
+@takes_run_options("replicates", "seed", "sensitivity", "backend")
 def check(
     study: opt.StudyArgument,
     more: opt.MoreSets = None,
     set_: opt.SetOption = None,
     cc: opt.CcOption = None,
     metric: opt.MetricOption = None,
-    replicates: opt.ReplicatesOption = None,
-    seed: opt.SeedOption = None,
-    sensitivity: opt.SensitivityOption = None,
-    backend: opt.BackendOption = "simulator",
+    *,
+    options: RunOptions,
     json_: opt.JsonOption = False,
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
@@ -36,10 +36,9 @@ def check(
     from cwndlab.runs.backend_check import check_backend
     from cwndlab.runs.estimate import estimate_seconds
     from cwndlab.runs.executors.threads import available
-    from cwndlab.runs.run_options import RunOptions
 
     loaded = load(study, set_, more, cc=cc, metrics=metric)
-    plan = loaded.plan(replicates=replicates, seed=seed, sensitivity=sensitivity)
+    plan = loaded.plan(replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
     some = plan.evenly_spaced(MOST_CELLS)
     if some is plan:
         plan.check()
@@ -49,7 +48,7 @@ def check(
     for text in study_warnings(some):
         echo(f"warning: {text}", err=True)
     check_outputs(plan)
-    check_backend(some, RunOptions(backend=backend))
+    check_backend(some, options)
     if json_:
         cells = [{"cell": cell.id, "replicates": plan.replicates_of(cell)} for cell in plan.cells]
         data = {"study": loaded.name, "title": loaded.title, "seed": plan.seed, "cells": cells}
@@ -64,7 +63,7 @@ def check(
     for start in _drawn_starts(loaded):
         echo(f"  flows without `start` begin at random, from {start}")
     _show_runs(plan, some)
-    if backend != "simulator":
+    if options.backend != "simulator":
         return
     try:
         seconds = estimate_seconds(some) * len(plan.cells) / len(some.cells)

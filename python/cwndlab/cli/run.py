@@ -4,18 +4,19 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from cwndlab.base.errors import StudyError
 from cwndlab.base.writing import number_of
 from cwndlab.runs.progress import Progress, span
+from cwndlab.runs.run_options import RunOptions
 
 from . import arguments as opt
-from .arguments import limits_of, load, parse_option, several_kernels
+from .arguments import limits_of, load, several_kernels, takes_run_options
 from .output import MOST_CELLS, echo, progress, same_replicates
 from .start import import_uncollected, without_collection
 
@@ -24,31 +25,18 @@ if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan
     from cwndlab.results.result import RunResult
     from cwndlab.runs.campaign import Failure
-    from cwndlab.runs.run_options import RunOptions
 
 
 OutOption = Annotated[
     Path | None, typer.Option("-o", "--out", metavar="DIR", help="output folder; default: ./STUDY-out")
 ]
-UntilOption = Annotated[
-    str | None, typer.Option(metavar="2%", help="add replicates until each 95 % interval is this narrow")
-]
-EventsOption = Annotated[
-    int | None, typer.Option(help="most events of one run of the simulator; default: 10^9")
-]
-MemoryOption = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="most memory of one run of the simulator; default: 384MiB")
-]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="exit with code 3 if a claim of the study fails")
-]
-VerifyOption = Annotated[
-    bool,
-    typer.Option("--verify", help="run first replicates on linux-virtual twice, and report what differs"),
 ]
 VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="print every estimate")]
 
 
+@takes_run_options()
 def run(
     study: opt.StudyArgument,
     out: OutOption = None,
@@ -56,20 +44,9 @@ def run(
     set_: opt.SetOption = None,
     cc: opt.CcOption = None,
     metric: opt.MetricOption = None,
-    seed: opt.SeedOption = None,
-    replicates: opt.ReplicatesOption = None,
-    until: UntilOption = None,
-    threads: opt.ThreadsOption = None,
-    cluster: opt.ClusterOption = None,
-    store: opt.StoreOption = None,
-    sensitivity: opt.SensitivityOption = None,
-    backend: opt.BackendOption = "simulator",
-    stack: opt.StackOption = None,
-    kernel: opt.KernelsOption = None,
-    verify: VerifyOption = False,
+    *,
+    options: RunOptions,
     limit: opt.LimitOption = None,
-    max_events: EventsOption = None,
-    max_memory: MemoryOption = None,
     strict: StrictOption = False,
     quiet: opt.QuietOption = False,
     verbose: VerboseOption = False,
@@ -78,32 +55,15 @@ def run(
     """Run a study and write its report. A second run in the same folder runs only what is missing."""
     began = time.monotonic()
     with import_uncollected():
-        from cwndlab.runs.run_options import RunOptions
-
         import_module("cwndlab.cli.summary")
         import_module("cwndlab.results.execution")
-    kernel, kernels = several_kernels(kernel, backend)
+    options, kernels = several_kernels(options)
     with without_collection():
-        loaded = load(study, set_, more, [*limits_of(limit, backend), *kernels], cc, metric)
-    options = RunOptions(
-        out=out or Path(f"{loaded.name}-out"),
-        seed=seed,
-        replicates=replicates,
-        until=_share(until),
-        threads=threads,
-        cluster=cluster,
-        store=store,
-        sensitivity=sensitivity,
-        backend=backend,
-        stack=stack,
-        kernel=kernel,
-        verify=verify,
-        max_events=max_events,
-        max_memory_bytes=_size(max_memory),
-    )
-    if backend == "linux":
+        loaded = load(study, set_, more, [*limits_of(limit, options.backend), *kernels], cc, metric)
+    options = replace(options, out=out or Path(f"{loaded.name}-out"))
+    if options.backend == "linux":
         _warn_of_real_time(loaded, options)
-    _perform(loaded, options, _Printer(began, backend, quiet, verbose, json_), strict)
+    _perform(loaded, options, _Printer(began, options.backend, quiet, verbose, json_), strict)
 
 
 class _Printer(NamedTuple):
@@ -151,7 +111,7 @@ class _Printer(NamedTuple):
             echo(f"report: {result.report or out}")
 
 
-def _perform(loaded: "Study", options: "RunOptions", printer: _Printer, strict: bool) -> None:
+def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bool) -> None:
     """Runs the study and prints results as soon as they are known, which is before figures are drawn."""
     from cwndlab.results.execution import checked_plan, run_plan
 
@@ -190,7 +150,7 @@ def _perform(loaded: "Study", options: "RunOptions", printer: _Printer, strict: 
         raise typer.Exit(3)
 
 
-def _warn_of_real_time(loaded: "Study", options: "RunOptions") -> None:
+def _warn_of_real_time(loaded: "Study", options: RunOptions) -> None:
     """A note before runs in real time that take more than ten minutes."""
     from cwndlab.runs.estimate import real_seconds
     from cwndlab.runs.kernel_side import kernels
@@ -203,7 +163,7 @@ def _warn_of_real_time(loaded: "Study", options: "RunOptions") -> None:
         echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
 
 
-def _note_excess(plan: "Plan", options: "RunOptions", shown: Progress) -> None:
+def _note_excess(plan: "Plan", options: RunOptions, shown: Progress) -> None:
     """A note before runs that are likely to exceed their budget of events or memory."""
     from cwndlab.runs.estimate import excess_of_budget
 
@@ -225,20 +185,3 @@ def _print_failures(failures: Sequence["Failure"]) -> None:
         echo(f"… and for {len(reasons) - 10} more reasons", err=True)
     for advice in dict.fromkeys(failure.advice for failure in failures if failure.advice):
         echo(f"what to do: {advice}", err=True)
-
-
-def _size(text: str | None) -> int | None:
-    from cwndlab._core import parse_bytes
-
-    return None if text is None else parse_option(text, parse_bytes, "--max-memory")
-
-
-def _share(until: str | None) -> float | None:
-    if until is None:
-        return None
-    from cwndlab.study.units import parse_share
-
-    value = parse_option(until, parse_share, "--until")
-    if not 0 < value < 1:
-        raise StudyError(f"{until} is no precision", key="--until", right="between 0% and 100%")
-    return value

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from cwndlab.base.errors import OutputError, StudyError
+from cwndlab.runs.run_options import RunOptions
 
 from . import arguments as opt
-from .arguments import limits_of, load, one_cell
+from .arguments import limits_of, load, one_cell, takes_run_options
 
 FORMATS = ("csv", "text", "pcapng", "ns")
 FormatOption = Annotated[
@@ -19,6 +20,7 @@ FormatOption = Annotated[
 ]
 
 
+@takes_run_options("seed", "backend", "stack", "kernel")
 def trace(
     study: opt.StudyArgument,
     more: opt.MoreSets = None,
@@ -29,16 +31,13 @@ def trace(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="default: standard output")
     ] = None,
-    seed: opt.SeedOption = None,
+    *,
+    options: RunOptions,
     replicate: opt.ReplicateOption = 0,
-    backend: opt.BackendOption = "simulator",
-    stack: opt.StackOption = None,
-    kernel: opt.KernelOption = None,
     limit: opt.LimitOption = None,
 ) -> None:
     """Print the packets of one run, of the first cell that --set leaves, as seen at the observation point."""
     from cwndlab.base.writing import output_errors, write_atomic
-    from cwndlab.runs.run_options import RunOptions
     from cwndlab.runs.single_run import trace as make
 
     if format_ == "pcapng" and out is None and sys.stdout.isatty():
@@ -46,10 +45,7 @@ def trace(
             f"write -o {Path(study).stem}.pcapng, or send it to a program: … --format pcapng | tshark -r -"
         )
         raise StudyError("pcapng is binary, and the output is a terminal", key="--format", right=right)
-    one = one_cell(
-        load(study, set_, more, limits_of(limit, backend), cc, metric),
-        RunOptions(backend=backend, stack=stack, kernel=kernel, seed=seed),
-    )
+    one = one_cell(load(study, set_, more, limits_of(limit, options.backend), cc, metric), options)
     data = make(one.cell, format_, seed=one.seed, replicate=replicate, kernel=one.kernel)
     if out is None:
         sys.stdout.buffer.write(data)

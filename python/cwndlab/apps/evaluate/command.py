@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,9 +14,10 @@ import typer
 from cwndlab.base.errors import StudyError
 from cwndlab.base.writing import number_of
 from cwndlab.cli import arguments as opt
-from cwndlab.cli.arguments import cc_names, changes_of
+from cwndlab.cli.arguments import cc_names, changes_of, takes_run_options
 from cwndlab.cli.output import columns, echo, progress
 from cwndlab.runs.progress import Progress, span
+from cwndlab.runs.run_options import RunOptions
 
 if TYPE_CHECKING:
     from .evaluation import Evaluation
@@ -81,6 +83,7 @@ ListOption = Annotated[bool, typer.Option("--list", help="list the packs and wha
 JsonOption = Annotated[bool, typer.Option("--json", help="print scorecard.json")]
 
 
+@takes_run_options("replicates", "seed", "threads", "cluster", "store", "backend")
 def evaluate(
     cc: CcOption = None,
     queue: QueueOption = None,
@@ -88,12 +91,8 @@ def evaluate(
     only: OnlyOption = None,
     set_: SetOption = None,
     out: OutOption = None,
-    replicates: opt.ReplicatesOption = None,
-    seed: opt.SeedOption = None,
-    threads: opt.ThreadsOption = None,
-    cluster: opt.ClusterOption = None,
-    store: opt.StoreOption = None,
-    backend: opt.BackendOption = "simulator",
+    *,
+    options: RunOptions,
     stack: StackOption = None,
     kernel: opt.KernelOption = None,
     strict: StrictOption = False,
@@ -102,8 +101,6 @@ def evaluate(
     json_: JsonOption = False,
 ) -> None:
     """Evaluate congestion controls or queues by the standards' criteria, next to known ones."""
-    from cwndlab.runs.run_options import RunOptions
-
     from . import evaluation
     from . import pack as packs
 
@@ -114,23 +111,14 @@ def evaluate(
         problem = "--cc and --queue need separate evaluations" if cc else "nothing to evaluate"
         right = "write --cc cubic, --cc FILE.py:CLASS, or --queue codel"
         raise StudyError(problem, key="--cc or --queue", right=right)
-    on_kernel = backend != "simulator"
+    on_kernel = options.backend != "simulator"
     wanted, stack = _subjects(cc or [], queue or [], stack, on_kernel=on_kernel)
+    options = replace(options, stack=stack, kernel=kernel)
     _warn(wanted)
     chosen = [packs.load(name) for name in pack] if pack else packs.load_all(wanted[0].kind)
     if only:
         chosen = [one.with_criteria(only) for one in chosen]
     out = out or Path("-".join(subject.name for subject in wanted) + "-scorecard")
-    options = RunOptions(
-        replicates=replicates,
-        seed=seed,
-        threads=threads,
-        cluster=cluster,
-        store=store,
-        backend=backend,
-        stack=stack,
-        kernel=kernel,
-    )
     began = time.monotonic()
     made = evaluation.evaluate(
         chosen, wanted, out, options, changes=changes_of(set_ or []), progress=partial(_progress, quiet)

@@ -9,8 +9,9 @@ import typer
 
 from cwndlab.base.errors import StudyError
 from cwndlab.cli import arguments as opt
-from cwndlab.cli.arguments import load
+from cwndlab.cli.arguments import load, takes_run_options
 from cwndlab.cli.output import echo, estimate_text
+from cwndlab.runs.run_options import RunOptions
 
 if TYPE_CHECKING:
     from cwndlab.api import Study
@@ -32,6 +33,7 @@ def _quantity(words: str) -> Any:
     return typer.Option(metavar="QUANTITY", help=f"the quantity {words}")
 
 
+@takes_run_options("seed", "replicates", "threads", "backend", "stack", "kernel")
 def search(
     study: opt.StudyArgument,
     over: OverOption,
@@ -44,16 +46,10 @@ def search(
     set_: opt.SetOption = None,
     cc: opt.CcOption = None,
     metric: opt.MetricOption = None,
-    seed: opt.SeedOption = None,
-    replicates: opt.ReplicatesOption = None,
-    threads: opt.ThreadsOption = None,
-    backend: opt.BackendOption = "simulator",
-    stack: opt.StackOption = None,
-    kernel: opt.KernelOption = None,
+    *,
+    options: RunOptions,
 ) -> None:
     """Search a parameter space for the point at which a quantity is worst."""
-    from cwndlab.runs.run_options import RunOptions
-
     from . import worst_case
 
     asked: dict[worst_case.Extreme | None, str | None] = {None: worst, "lowest": lowest, "highest": highest}
@@ -65,9 +61,6 @@ def search(
     loaded = load(study, set_, cc=cc, metrics=metric)
     ranges = worst_case.parse_ranges(over)
     out = out or Path(f"{loaded.name}-search")
-    options = RunOptions(
-        seed=seed, replicates=replicates, threads=threads, backend=backend, stack=stack, kernel=kernel
-    )
 
     def search_one(study: Study, folder: Path) -> Found:
         space = worst_case.space_of(study, ranges)
