@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from cwndlab.report.contents import Outputs
 from cwndlab.report.draft import draft, write_verdicts
 from cwndlab.report.model import Fact, ReportView
 from cwndlab.report.twin import Twin
-from cwndlab.report.write import Evidence, write
+from cwndlab.report.write import write
 from cwndlab.stats.results import CellRecords, Columns, Results, Variation
 from cwndlab.stats.sample import Sample, Streams
 from cwndlab.study.cells import AxisValue, CellInfo
@@ -142,7 +143,7 @@ def report(
     """Writes a whole report of results, and returns what it shows."""
     made = draft(outputs, results, variations, twin)
     write_verdicts(made, folder)
-    return write(made, folder, Evidence(facts, runnable=runnable))
+    return write(replace(made, facts=facts, runnable=runnable), folder)
 
 
 def rfc2416() -> Results:

@@ -1,4 +1,4 @@
-"""A report before what explains its numbers is known: verdicts, their files, and figures."""
+"""What a report shows, before it is put into words: verdicts, their files, and figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,17 +29,19 @@ if TYPE_CHECKING:
     from cwndlab.stats.sensitivity import ChoiceOutcome
     from cwndlab.study.outputs import Figure
 
+    from .budget_figure import BudgetKey, MeanTimes
     from .discrepancies import Discrepancies, Discrepancy
+    from .embed import Runnable
     from .figures import Drawing
+    from .model import Definition, Fact
     from .twin import Twin, TwinNumber
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Draft:
-    """A report before what explains its numbers is known: verdicts and figures."""
+    """Everything that a report shows: first verdicts and figures, then what was found out about the runs."""
 
     outputs: Outputs
-    results: Results
     judged: Judged
     drawings: Sequence[Drawing]
     outcomes: Sequence[ChoiceOutcome]
@@ -49,6 +51,24 @@ class Draft:
     twin: Twin | None
     twin_rows: Sequence[TwinNumber]
     """Each number next to the simulator's."""
+    facts: Sequence[Fact] = ()
+    """What was run, and how to repeat it."""
+    ran: Sequence[str] = ()
+    """The same in a few words, and last the command."""
+    missing: str = ""
+    """Which runs are not among the results, and why."""
+    definitions: Sequence[Definition] = ()
+    runnable: Runnable | str = ""
+    """What lets the page run the tables' cells, or why it cannot."""
+    twin_budgets: Mapping[BudgetKey, tuple[MeanTimes, MeanTimes]] = field(default_factory=dict)
+    """The mean times in the simulator and on the kernel."""
+    study: str = ""
+    """The text of the study file, as run."""
+
+    @property
+    def results(self) -> Results:
+        """The results that it shows."""
+        return self.judged.results
 
     @cached_property
     def cells(self) -> set[str]:
@@ -74,7 +94,7 @@ def draft(
         rows = rows_of(judge(outputs, twin.results), judged, twin, results)
     outcomes = _outcomes(outputs, variations)
     found = _discrepancies(outputs, judged, results, outcomes)
-    return Draft(outputs, results, judged, drawings, outcomes, found, twin, rows)
+    return Draft(outputs, judged, drawings, outcomes, found, twin, rows)
 
 
 def discrepancies_of(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from cwndlab.base.errors import StudyError
 from cwndlab.base.writing import number_of, save_inside
@@ -21,16 +20,7 @@ from .digits import number, percent
 from .draft import Draft, save_summary
 from .headline import Headline, first_headline, headline_of_row, of_one_statistic
 from .judge import Judged, Omitted, judgements_of, omissions
-from .model import (
-    Definition,
-    Fact,
-    ListingView,
-    LiveView,
-    ReportView,
-    SensitivityView,
-    TableView,
-    TwinView,
-)
+from .model import ListingView, LiveView, ReportView, SensitivityView, TableView, TwinView
 from .wording import claim_view, count, grounds_of, listing_view, paragraphs, table_view
 
 if TYPE_CHECKING:
@@ -39,7 +29,6 @@ if TYPE_CHECKING:
     from cwndlab.stats.sensitivity import ChoiceOutcome, Shift, Verdicts
     from cwndlab.study.cells import CellInfo
 
-    from .budget_figure import BudgetKey, MeanTimes
     from .embed import Runnable
     from .figures import Drawing
     from .twin import TwinNumber
@@ -52,33 +41,12 @@ CLAIM_RULE = (
 )
 
 
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
-
-
-class Evidence(NamedTuple):
-    """What was found out about the runs of a report, all of it before the report is written."""
-
-    facts: Sequence[Fact] = ()
-    """What was run, and how to repeat it."""
-    ran: Sequence[str] = ()
-    """The same in a few words, and last the command."""
-    missing: str = ""
-    """Which runs are not among the results, and why."""
-    definitions: Sequence[Definition] = ()
-    runnable: Runnable | str = ""
-    """What lets the page run the tables' cells, or why it cannot."""
-    twin_budgets: Mapping[BudgetKey, tuple[MeanTimes, MeanTimes]] = NOTHING
-    """The mean times in the simulator and on the kernel."""
-    study: str = ""
-    """The text of the study file, as run."""
-
-
-def write(report: Draft, directory: Path, evidence: Evidence, *, pictures: bool = False) -> ReportView:
+def write(report: Draft, directory: Path, *, pictures: bool = False) -> ReportView:
     """Writes report.html, report.md, summary.json and the figures; returns what they show.
 
     Nothing is run. `pictures` writes figures as PDF and PNG, too, which takes longer than drawing them.
     """
-    view = build_view(report, evidence)
+    view = build_view(report)
     save_inside(directory, "report.md", render.report_markdown(view))
     for drawing in report.drawings:
         name = f"figures/{drawing.id}"
@@ -91,19 +59,19 @@ def write(report: Draft, directory: Path, evidence: Evidence, *, pictures: bool 
     return view
 
 
-def build_view(report: Draft, evidence: Evidence) -> ReportView:
+def build_view(report: Draft) -> ReportView:
     """The view model of a report."""
     outputs, judged, outcomes = report.outputs, report.judged, report.outcomes
     drawings, results = report.drawings, report.results
     key = next((d for d in drawings if d.figure == outputs.key_figure), drawings[0] if drawings else None)
     shows = next((one for one in outputs.figures if key is not None and one.id == key.figure), None)
     others = [one for one in outputs.figures if one is not shows]
-    finding = _finding(outputs, judged, results, [shows, *others] if shows is not None else [])
+    finding = _finding(outputs, judged, [shows, *others] if shows is not None else [])
     twin = next((d for d in drawings if key is not None and d is not key and d.figure == key.figure), None)
     rest = [drawing for drawing in drawings if drawing is not key and drawing is not twin]
     at = places(judged.tables, outputs.figures, results)
     grounds = grounds_of(judged.claims, judged.grids)
-    chance, alone = _claims_together(judged, results)
+    chance, alone = _claims_together(judged)
     views = _table_views(report, grounds, rest, at)
     shown = [view.id for view in views]
     chosen = _claim_verdicts(outcomes)
@@ -123,14 +91,14 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         ),
         sensitivity=_sensitivity(judged, outcomes),
         omitted=omissions(judged.omitted),
-        facts=tuple(evidence.facts),
-        ran=tuple(evidence.ran),
+        facts=tuple(report.facts),
+        ran=tuple(report.ran),
         rule=rule_text(margins),
         claim_rule=" ".join(filter(None, (CLAIM_RULE, chance))),
-        definitions=tuple(evidence.definitions),
-        missing=evidence.missing,
+        definitions=tuple(report.definitions),
+        missing=report.missing,
         failed=_failed_connections(results),
-        twin=_twin_view(report, evidence),
+        twin=_twin_view(report),
         chance=judged.incompatible.text if judged.incompatible else "",
         means=(*(one.text for one in judged.joint.means), judged.joint.text) if judged.joint else (),
         explained=_explained_line(report),
@@ -139,8 +107,8 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         key_figure=key,
         key_twin=twin,
         readme=render.readme_html(outputs.readme),
-        study=evidence.study,
-        live=_live(evidence.runnable),
+        study=report.study,
+        live=_live(report.runnable),
     )
 
 
@@ -191,7 +159,7 @@ def _live(runnable: Runnable | str) -> LiveView | None:
     return embed(runnable)
 
 
-def _twin_view(report: Draft, evidence: Evidence) -> TwinView | None:
+def _twin_view(report: Draft) -> TwinView | None:
     if report.twin is None:
         return None
     from . import twin
@@ -199,7 +167,7 @@ def _twin_view(report: Draft, evidence: Evidence) -> TwinView | None:
     outputs = report.outputs
     titles = {spec.id: spec.title for spec in outputs.tables}
     return twin.view(
-        report.twin, report.twin_rows, report.results, titles, outputs.quantities, evidence.twin_budgets
+        report.twin, report.twin_rows, report.results, titles, outputs.quantities, report.twin_budgets
     )
 
 
@@ -222,17 +190,17 @@ def _explained_line(report: Draft) -> str:
     return explained_text(found, report.outputs.choices, run=bool(report.outcomes))
 
 
-def _claims_together(judged: Judged, results: Results) -> tuple[str, Collection[str]]:
+def _claims_together(judged: Judged) -> tuple[str, Collection[str]]:
     """What the claims together are wrong in by chance, and the ids of those that are decided only alone."""
     if not judged.claims:
         return "", ()
     from cwndlab.stats.family import claims_alone  # only studies of papers have claims
 
-    family, alone = claims_alone(judged.claims, results)
+    family, alone = claims_alone(judged.claims, judged.results)
     return family.text("claims"), alone
 
 
-def _finding(outputs: Outputs, judged: Judged, results: Results, figures: Sequence[Figure]) -> Headline:
+def _finding(outputs: Outputs, judged: Judged, figures: Sequence[Figure]) -> Headline:
     """The study's own finding; where it has none, or its cells were not run, what there is to say instead.
 
     That is how a paper's claims ended, and otherwise what the first figure shows that shows anything, or the
@@ -240,12 +208,12 @@ def _finding(outputs: Outputs, judged: Judged, results: Results, figures: Sequen
     """
     if outputs.finding:
         try:
-            return Headline(finding_text(outputs.finding, results))
+            return Headline(finding_text(outputs.finding, judged.results))
         except StudyError as error:
             judged.omitted.append(Omitted("finding", "", error))
     claims = Headline(count_claims(judged.claims))
     if figures:
-        found = first_headline([of_one_statistic(one, outputs.quantities) for one in figures], results)
+        found = first_headline([of_one_statistic(one, outputs.quantities) for one in figures], judged.results)
     else:
         found = headline_of_row(judged.grids[0]) if judged.grids else Headline()
     return claims if any(claims) and (outputs.source or not any(found)) else found

@@ -12,7 +12,7 @@ from cwndlab.records.window import window_of
 from cwndlab.report.contents import REPORT, outputs_of
 from cwndlab.report.draft import Draft, draft, write_verdicts
 from cwndlab.report.methods import definitions, describe_run, facts, missing_runs
-from cwndlab.report.write import Evidence, write
+from cwndlab.report.write import write
 from cwndlab.stats.verdict import Verdict
 
 from .result import RunResult
@@ -67,16 +67,18 @@ def write_report(
     on_verdicts()
     found = discrepancies_in_time(campaign, report, result.variations)
     quantities = study.outline.quantities
-    evidence = Evidence(
-        facts(content),
-        describe_run(content, study.document.written_tables),
-        missing_runs(content),
-        definitions(quantities, results, windows_of(campaign, results)),
-        _runnable(result, report, content),
-        twin_budgets(simulator, campaign, report) if simulator is not None else {},
-        study_text(study),
+    report = replace(
+        report,
+        discrepancies=found,
+        facts=facts(content),
+        ran=describe_run(content, study.document.written_tables),
+        missing=missing_runs(content),
+        definitions=definitions(quantities, results, windows_of(campaign, results)),
+        runnable=_runnable(result, report, content),
+        twin_budgets=twin_budgets(simulator, campaign, report) if simulator is not None else {},
+        study=study_text(study),
     )
-    write(replace(report, discrepancies=found), folder, evidence, pictures=pictures)
+    write(report, folder, pictures=pictures)
     return folder / REPORT
 
 
