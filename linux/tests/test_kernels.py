@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from cwndlab.apps.new.command import write_law_c
 from cwndlab.base.errors import OutputError, RunError, StudyError
-from cwndlab.cli.new import write_law_c
 from cwndlab_linux.virtual import boot, build, images, recipe, selftests
 from cwndlab_linux.virtual.recipe import Law, Recipe
 

@@ -183,7 +183,7 @@ def test_a_worker_of_another_version_is_refused(workers: TestCluster, fake_core:
 
 
 def test_a_cluster_that_is_not_there_is_said(fake_core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cwndlab.runs.executors.dask.CONNECT_S", 0.5)
+    monkeypatch.setattr("cwndlab.apps.cluster.dask.CONNECT_S", 0.5)
     with pytest.raises(ClusterError, match="no dask scheduler answers"):
         run_study(Study.from_toml(TEXT), cluster="tcp://127.0.0.1:9")
     with pytest.raises(ClusterError, match="tcp://"):

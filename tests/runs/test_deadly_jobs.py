@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cwndlab.apps.cluster.dask import Cluster
 from cwndlab.base.errors import ClusterError
-from cwndlab.runs.executors.dask import Cluster
 from cwndlab.runs.executors.protocol import Job, Outcome
 from deadly_work import DEADLY, Deadly
 
@@ -78,7 +78,7 @@ def test_an_interrupted_run_leaves_no_task_on_the_cluster(address: str, tmp_path
 def test_a_cluster_without_workers_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from distributed import LocalCluster
 
-    monkeypatch.setattr("cwndlab.runs.executors.dask.LOST_S", 2.0)
+    monkeypatch.setattr("cwndlab.apps.cluster.dask.LOST_S", 2.0)
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
         jobs = jobs_of("a", 50, set())
         address = str(cluster.scheduler_address)

@@ -16,9 +16,9 @@ import pytest
 
 import cwndlab
 from cwndlab.api import Study
+from cwndlab.apps.new.command import new, write_cc
 from cwndlab.base.errors import OutputError, StudyError
 from cwndlab.base.laws import codes_of, from_file, load
-from cwndlab.cli.new import new, write_cc
 from cwndlab.runs.executors.threads import Threads
 from cwndlab.study.congestion import congestion_control
 from small_study import edited

@@ -16,7 +16,7 @@ _APPS, _LINUX = "cwndlab.apps", "cwndlab_linux"
 #: Where each command is, in the order of the help. Only the module of the command that is called is imported.
 _COMMANDS = {
     "list": f"{_HERE}.studies:list_studies",
-    "new": f"{_HERE}.new:new",
+    "new": f"{_APPS}.new.command:new",
     "check": f"{_HERE}.check:check",
     "expand": f"{_HERE}.studies:expand",
     "run": f"{_HERE}.run:run",

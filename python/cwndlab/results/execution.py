@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -252,9 +253,9 @@ def report_again(folder: Path, *, pictures: bool = False) -> Path:
 
 def _executor(options: RunOptions, study: StudySpec, progress: Progress) -> Executor:
     if options.cluster is not None:
-        from cwndlab.runs.executors.dask import Cluster
-
-        return Cluster(options.cluster)
+        # An application, which the core knows by its name alone.
+        cluster: Executor = import_module("cwndlab.apps.cluster.dask").Cluster(options.cluster)
+        return cluster
     chunk_s = CHUNK_S if options.store is None else SHARED_CHUNK_S
     if _has_own_code(study):
         from cwndlab.runs.executors.processes import Processes

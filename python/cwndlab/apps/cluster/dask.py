@@ -17,8 +17,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from cwndlab.base.errors import ClusterError, ExtraError
-
-from .protocol import Job, Outcome, Work
+from cwndlab.runs.executors.protocol import Job, Outcome, Work
 
 #: The scheduler costs some milliseconds a task, so a task is this much work.
 BATCH_S = 3.0

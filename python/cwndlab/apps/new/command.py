@@ -12,10 +12,9 @@ import typer
 
 from cwndlab.base.errors import OutputError, StudyError
 from cwndlab.base.writing import output_errors, write_atomic
+from cwndlab.cli.output import echo
 
-from .output import echo
-
-_TEMPLATES = Path(__file__).parent.parent / "templates"
+_TEMPLATES = Path(__file__).with_name("templates")
 _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*\Z")
 #: A name in C that is no longer than the kernel's TCP_CA_NAME_MAX allows.
 _KERNEL_NAME = re.compile(r"[a-z][a-z0-9_]{0,14}\Z")

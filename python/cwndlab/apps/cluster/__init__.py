@@ -1,0 +1,1 @@
+"""Runs on a cluster of dask.distributed."""
