@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from cwndlab.base.numbers import ANY, NON_NEGATIVE, Range
+from cwndlab.base.numbers import ANY, NON_NEGATIVE, Columns, Range
 from cwndlab.report.contents import Outputs
 from cwndlab.report.draft import draft, write_verdicts
 from cwndlab.report.model import Fact, ReportView
 from cwndlab.report.twin import Twin
 from cwndlab.report.write import write
-from cwndlab.stats.results import CellRecords, Columns, Results, Variation
+from cwndlab.stats.results import CellRecords, Results, Variation
 from cwndlab.stats.sample import Sample, Streams
-from cwndlab.study.cells import AxisValue, CellInfo
+from cwndlab.study.cells import CellInfo
 from cwndlab.study.labels import AxisInfo, Labels, QuantityInfo
+from cwndlab.study.outputs import Scalar
 
 EXACT = Streams("exact")
 
@@ -29,7 +30,7 @@ def sample(values: Any, within: Range = ANY, statistic: str = "mean", **more: An
     return Sample(np.asarray(values), range=within, statistic=statistic, **more)
 
 
-def grid(**axes: list[AxisValue]) -> tuple[CellInfo, ...]:
+def grid(**axes: list[Scalar]) -> tuple[CellInfo, ...]:
     """All combinations of the axes."""
     return tuple(
         CellInfo(
@@ -87,7 +88,7 @@ def make_labels(
     centred: Collection[str] = (),
     titles: Mapping[str, str] | None = None,
     axes: Mapping[str, AxisInfo] | None = None,
-    names: Mapping[str, Mapping[str, AxisValue]] | None = None,
+    names: Mapping[str, Mapping[str, Scalar]] | None = None,
 ) -> Labels:
     """Quantities with these units, of which other things are known, too."""
     quantities = {

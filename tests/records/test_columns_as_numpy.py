@@ -12,7 +12,7 @@ from cwndlab.api import Study
 from cwndlab.base.arrow_tables import read_table
 from cwndlab.plan.plan import make_plan
 from cwndlab.records import run_view as view
-from cwndlab.records.run_view import Columns, EngineColumns, RunView, to_numpy
+from cwndlab.records.run_view import EngineColumns, RunView, TableColumns, to_numpy
 from cwndlab.records.window import Rows, equals
 
 NUMBERS = list(range(20))
@@ -52,7 +52,7 @@ def test_rows_with_a_word_are_those_that_arrow_lists(kind, missing):
     whole = pa.array([None if missing and k % 7 == 6 else word for k, word in enumerate(WORDS)], kind)
     for chunks in ([whole], [whole.slice(3, 15)], [whole.slice(0, 3), whole.slice(4)], [whole.slice(0, 0)]):
         table = pa.table({"kind": pa.chunked_array(chunks, kind)})
-        columns = Columns(table)
+        columns = TableColumns(table)
         for word in ("a", "c", "d"):
             wanted = [value == word for value in table["kind"].to_pylist()]
             assert columns.equals("kind", word).tolist() == wanted
@@ -79,7 +79,7 @@ def test_columns_of_the_engine_are_those_that_arrow_would_give(traced):
     seen = set()
     assert (RunView(records, scenario).columns("connections")["end_ns"] == -1).any()  # null: still open
     for name in records.names:
-        arrow, own = Columns(RunView(records, scenario).table(name)), EngineColumns(records.table(name))
+        arrow, own = TableColumns(RunView(records, scenario).table(name)), EngineColumns(records.table(name))
         assert list(own) == list(arrow)
         for column in arrow:
             wanted, found = arrow[column], own[column]
@@ -99,7 +99,7 @@ def test_columns_of_the_engine_are_those_that_arrow_would_give(traced):
 def test_large_tables_are_not_copied(traced, monkeypatch):
     assert isinstance(RunView(*traced).columns("connections"), EngineColumns)
     monkeypatch.setattr(view, "SMALL", 0)
-    assert type(RunView(*traced).columns("connections")) is Columns
+    assert type(RunView(*traced).columns("connections")) is TableColumns
 
 
 def test_an_unknown_column_is_named(traced):

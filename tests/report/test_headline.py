@@ -24,9 +24,8 @@ from cwndlab.report.wording import table_view
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Estimate, Results
 from cwndlab.stats.tables import JudgedCell, JudgedTable
-from cwndlab.study.cells import AxisValue
 from cwndlab.study.labels import AxisInfo
-from cwndlab.study.outputs import Column, Figure, Table
+from cwndlab.study.outputs import Column, Figure, Scalar, Table
 from cwndlab.study.schema import Quantity
 
 AXES = Axes("buffer", "BDP", "share of the goodput", "%")
@@ -181,7 +180,7 @@ def test_a_name_is_the_highest_only_if_its_interval_is_apart_from_all_others() -
         (["1MB", "2MB"], "Goodput falls"),
     ],
 )
-def test_only_values_with_an_order_rise_or_fall(values: list[AxisValue], expected: str) -> None:
+def test_only_values_with_an_order_rise_or_fall(values: list[Scalar], expected: str) -> None:
     cells = synthetic.grid(cc=values)
     data = {(cell.id, "goodput"): [9.0 - k, 9.1 - k, 9.2 - k] for k, cell in enumerate(cells)}
     spec = Figure.model_validate({"id": "f", "title": "F", "kind": "bar", "x": "cc", "quantity": "goodput"})

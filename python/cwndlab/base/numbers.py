@@ -8,6 +8,7 @@ the distance to one bound, or of the odds between two. Ends found there lie insi
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -16,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
+#: A record table as numpy columns, the unit in the column's name; text columns are object or str arrays.
+Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
 TOLERANCE = 1e-9
 """Rounding by which a value may lie beyond its range (Jain's index of equal shares: 1.0000000000000002)."""

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from cwndlab.base import numbers
-from cwndlab.base.numbers import Floats
+from cwndlab.base.numbers import Columns, Floats
 from cwndlab.records.run_view import Column
-from cwndlab.records.window import Columns, Rows, equals
+from cwndlab.records.window import Rows, equals
 from cwndlab.records.window import WindowedRun as RunView
 
 P = ParamSpec("P")
@@ -30,12 +30,12 @@ Pool: TypeAlias = Literal["all", "client"]
 #: What counts as transferred.
 Transferred: TypeAlias = Literal["delivered", "completed"]
 #: The serial number of a connection, or another number from 0 on.
-Number: TypeAlias = Annotated[int, Field(ge=0)]
+WholeNumber: TypeAlias = Annotated[int, Field(ge=0)]
 #: A position counted from 1.
 Position: TypeAlias = Annotated[int, Field(ge=1)]
 Seconds: TypeAlias = Annotated[float, Field(ge=0)]
 #: The length of an interval in seconds; counters are kept at its edges.
-Interval: TypeAlias = Annotated[float, Field(gt=0)]
+Period: TypeAlias = Annotated[float, Field(gt=0)]
 #: A deviation relative to 1.
 Tolerance: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 

@@ -9,7 +9,7 @@ from cwndlab.base.numbers import Floats
 
 from . import Column, RunView
 from ._declared import metric
-from ._rows import Number, Seconds, connections_opened
+from ._rows import Seconds, WholeNumber, connections_opened
 
 
 @metric(unit="1", low=0)
@@ -27,12 +27,12 @@ def connection_durations(
     run: RunView,
     *,
     traffic: str | None = None,
-    retransmits_at_least: Number = 0,
-    retransmits_at_most: Number | None = None,
-    drops_at_least: Number = 0,
-    drops_at_most: Number | None = None,
+    retransmits_at_least: WholeNumber = 0,
+    retransmits_at_most: WholeNumber | None = None,
+    drops_at_least: WholeNumber = 0,
+    drops_at_most: WholeNumber | None = None,
     handshake_at_most: Seconds | None = None,
-    down_at_most: Number | None = None,
+    down_at_most: WholeNumber | None = None,
 ) -> Floats:
     """Durations of connections that opened and ended in the window.
 

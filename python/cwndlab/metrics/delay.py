@@ -11,7 +11,7 @@ from cwndlab.base.numbers import Floats
 
 from . import RunView
 from ._declared import metric
-from ._rows import Number, delays_by_direction, segment_events
+from ._rows import WholeNumber, delays_by_direction, segment_events
 
 
 @metric(unit="s", low=0, many=True, tables=["connections", "delays"])
@@ -55,7 +55,7 @@ def delay_variation(
 
 
 @metric(unit="s", low=0, many=True, tables=["segments"])
-def delivery_times(run: RunView, *, connection: Number = 0) -> list[float]:
+def delivery_times(run: RunView, *, connection: WholeNumber = 0) -> list[float]:
     """When packets 1, 2, … were delivered in order, by the acknowledgments at the observation point.
 
     Packet N counts as delivered with the first acknowledgment that covers it, so the times include the way

@@ -12,7 +12,7 @@ from . import RunView
 from ._declared import metric
 from ._rows import (
     Bools,
-    Interval,
+    Period,
     Seconds,
     Tolerance,
     connections_of,
@@ -58,7 +58,7 @@ def jain_index(run: RunView, *, traffic: list[str] | None = None) -> float:
 
 @metric(unit="s", low=0)
 def convergence_time(
-    run: RunView, *, traffic: list[str] | None = None, interval: Interval, delta: Tolerance = 0.1
+    run: RunView, *, traffic: list[str] | None = None, interval: Period, delta: Tolerance = 0.1
 ) -> float:
     r"""Time to delta-fair: how long competing connections take until their rates are nearly equal.
 
@@ -87,7 +87,7 @@ def convergence_time(
 
 
 @metric(unit="s", low=0)
-def halving_time(run: RunView, *, traffic: str, since: Seconds, interval: Interval) -> float:
+def halving_time(run: RunView, *, traffic: str, since: Seconds, interval: Period) -> float:
     r"""Responsiveness: how long after a change of the network a traffic takes to halve its rate.
 
     $$ t = \min \{ e_k - t_0 : x_k \le \tfrac{1}{2} \bar x_0 \} $$
@@ -115,7 +115,7 @@ REDUCED = ("cwr", "recovery", "loss")
 
 
 @metric(unit="1", low=0, high=1, tables=["connections", "cwnd"])
-def synchronization(run: RunView, *, traffic: list[str] | None = None, span: Interval) -> float:
+def synchronization(run: RunView, *, traffic: list[str] | None = None, span: Period) -> float:
     r"""Synchronization: how many of the competing connections reduce their rate at the same congestion event.
 
     $$ s = \frac{1}{m} \sum_{k=1}^{m} \frac{r_k}{n_k} $$

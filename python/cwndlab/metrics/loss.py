@@ -12,8 +12,8 @@ from cwndlab.base.engine_kinds import is_unresponsive
 from . import RunView
 from ._declared import metric
 from ._rows import (
-    Number,
     Position,
+    WholeNumber,
     all_use_quic,
     connections_of,
     delivered_bytes,
@@ -90,7 +90,7 @@ def drop_rate(
 
 @metric(unit="packet", low=0, many=True, tables=["segments"])
 def dropped_packets(
-    run: RunView, *, until: Literal["end", "first-retransmission"] = "end", connection: Number = 0
+    run: RunView, *, until: Literal["end", "first-retransmission"] = "end", connection: WholeNumber = 0
 ) -> list[float]:
     """Numbers of the packets that were dropped, in order of time.
 

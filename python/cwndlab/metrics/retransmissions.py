@@ -11,8 +11,8 @@ from . import RunView
 from ._declared import metric
 from ._rows import (
     Kind,
-    Number,
     Position,
+    WholeNumber,
     all_use_quic,
     connections_of,
     objects,
@@ -46,7 +46,7 @@ def retransmission_rate(run: RunView, *, traffic: str | None = None) -> float:
 
 @metric(unit="s", low=0, tables=["segments"])
 def retransmission_time(
-    run: RunView, *, nth: Position = 1, packet: Position | None = None, connection: Number = 0
+    run: RunView, *, nth: Position = 1, packet: Position | None = None, connection: WholeNumber = 0
 ) -> float:
     """When the nth retransmission is seen at the observation point. NaN if there are fewer.
 
@@ -58,7 +58,7 @@ def retransmission_time(
 
 
 @metric(unit="s", low=0, many=True, tables=["segments"])
-def retransmission_times(run: RunView, *, connection: Number = 0) -> list[float]:
+def retransmission_times(run: RunView, *, connection: WholeNumber = 0) -> list[float]:
     """Times of all retransmissions seen at the observation point, in order.
 
     Element i - 1 is the time of the ith retransmission.
@@ -130,7 +130,7 @@ def timeout_share(
 
 
 @metric(unit="s", low=0, tables=["segments"])
-def timeout_time(run: RunView, *, nth: Position = 1, connection: Number = 0) -> float:
+def timeout_time(run: RunView, *, nth: Position = 1, connection: WholeNumber = 0) -> float:
     """When the nth retransmission timeout is seen at the observation point. NaN if there are fewer.
 
     A timeout shows as the retransmission that the timer caused, which the records mark (on a real stack by
@@ -144,7 +144,7 @@ def timeout_time(run: RunView, *, nth: Position = 1, connection: Number = 0) -> 
 
 
 @metric(unit="s", low=0, tables=["segments"])
-def timeout_wait(run: RunView, *, nth: Position = 1, connection: Number = 0) -> float:
+def timeout_wait(run: RunView, *, nth: Position = 1, connection: WholeNumber = 0) -> float:
     """How long the retransmission timer of the nth timeout had run, as far as it can be seen.
 
     NaN if there are fewer timeouts.

@@ -8,11 +8,11 @@ import numpy as np
 
 from . import RunView
 from ._declared import metric
-from ._rows import Interval, rates_by_connection
+from ._rows import Period, rates_by_connection
 
 
 @metric(unit="1", low=0, high=1)
-def largest_rate_cut(run: RunView, *, traffic: str, interval: Interval) -> float:
+def largest_rate_cut(run: RunView, *, traffic: str, interval: Period) -> float:
     r"""Smoothness: the largest cut of a connection's rate from one interval to the next.
 
     $$ s = \max_k \frac{x_k - x_{k+1}}{x_k} $$
@@ -32,7 +32,7 @@ def largest_rate_cut(run: RunView, *, traffic: str, interval: Interval) -> float
 
 
 @metric(unit="bit/s", low=0)
-def largest_rate_rise(run: RunView, *, traffic: str, interval: Interval) -> float:
+def largest_rate_rise(run: RunView, *, traffic: str, interval: Period) -> float:
     r"""Aggressiveness: the largest rise of a connection's rate from one interval to the next.
 
     $$ a = \max_k (x_{k+1} - x_k) $$
@@ -49,7 +49,7 @@ def largest_rate_rise(run: RunView, *, traffic: str, interval: Interval) -> floa
 
 
 @metric(unit="1", low=0)
-def rate_variation(run: RunView, *, traffic: str, interval: Interval) -> float:
+def rate_variation(run: RunView, *, traffic: str, interval: Period) -> float:
     r"""Coefficient of variation of the rate at one time scale: how unevenly a connection delivers.
 
     $$ c = \frac{1}{\bar x} \sqrt{\frac{1}{n} \sum_{k=1}^{n} (x_k - \bar x)^2} $$
@@ -65,7 +65,7 @@ def rate_variation(run: RunView, *, traffic: str, interval: Interval) -> float:
 
 
 @metric(unit="1", low=0, many=True)
-def rate_variation_scales(run: RunView, *, traffic: str, interval: Interval) -> list[float]:
+def rate_variation_scales(run: RunView, *, traffic: str, interval: Period) -> list[float]:
     r"""Variation of the rate at several time scales: its coefficient of variation over longer intervals.
 
     $$ c_m = \frac{\sigma(x^{(m)})}{\operatorname{mean}(x^{(m)})}, \quad m = 1, 2, 4, 8, \dots $$

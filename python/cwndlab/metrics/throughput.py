@@ -10,8 +10,8 @@ import numpy as np
 from . import RunView
 from ._declared import metric
 from ._rows import (
-    Interval,
     Kind,
+    Period,
     Pool,
     Transferred,
     connections_of,
@@ -39,7 +39,7 @@ def goodput(run: RunView, *, traffic: str | None = None) -> float:
 
 
 @metric(unit="bit/s", low=0, many=True)
-def goodput_series(run: RunView, *, traffic: str | None = None, interval: Interval) -> list[float]:
+def goodput_series(run: RunView, *, traffic: str | None = None, interval: Period) -> list[float]:
     """Goodput over time: of a traffic's connections together, in each interval of the window.
 
     Payload bytes delivered in order, both ways, times 8, over the interval's length: after a loss was

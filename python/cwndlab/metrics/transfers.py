@@ -10,7 +10,7 @@ from cwndlab.base.numbers import Floats
 
 from . import RunView
 from ._declared import metric
-from ._rows import Kind, Number, Pool, objects, pooled_median
+from ._rows import Kind, Pool, WholeNumber, objects, pooled_median
 
 
 @metric(unit="s", low=0, many=True, tables=["objects"])
@@ -19,8 +19,8 @@ def completion_time(
     *,
     traffic: str | None = None,
     kind: Kind = "file",
-    at_least: Number = 0,
-    below: Number | None = None,
+    at_least: WholeNumber = 0,
+    below: WholeNumber | None = None,
 ) -> Floats:
     """Completion times of transfers (or pages, transactions, objects), all or those of one class of sizes.
 

@@ -125,7 +125,7 @@ class RunView:
             if isinstance(found, Table) and len(found) <= SMALL:
                 self._columns[table] = EngineColumns(found)
             else:
-                self._columns[table] = Columns(self.table(table))
+                self._columns[table] = TableColumns(self.table(table))
         return self._columns[table]
 
     def _recorded(self, table: str) -> Any:
@@ -182,7 +182,7 @@ class Computed(Mapping[str, Column]):
         return len(self._names)
 
 
-class Columns(Computed):
+class TableColumns(Computed):
     """The columns of a table as numpy arrays."""
 
     def __init__(self, table: pa.Table) -> None:
@@ -200,7 +200,7 @@ class Columns(Computed):
         return _coded(_numbers(column.chunk(0).indices), column.chunk(0).dictionary.to_pylist(), word)
 
 
-class EngineColumns(Columns):
+class EngineColumns(TableColumns):
     """The columns of a small table of the engine, read without Arrow.
 
     Importing tables into pyarrow takes as long as all metrics of a short run.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Literal
 
-from .run_view import Columns, RunView
+from .run_view import RunView, TableColumns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -200,4 +200,4 @@ def events_of_columns(columns: Mapping[str, Any]) -> list[Event]:
 
 def events_of_table(segments: pa.Table) -> list[Event]:
     """The same of a segments table in Arrow's form."""
-    return events_of_columns(Columns(segments))
+    return events_of_columns(TableColumns(segments))

@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 
 from cwndlab.base.core import time_budgets
 from cwndlab.base.errors import KeyPath, NotFoundError, problem_at
+from cwndlab.base.numbers import Columns
 
-from .run_view import Columns as TableColumns
-from .run_view import Computed, RunView, snapshot_times
+from .run_view import Column, Computed, RunView, TableColumns, snapshot_times
 
-Column = NDArray[Any]
-Columns = Mapping[str, Column]
 Index = NDArray[np.intp]
 T = TypeVar("T")
 

@@ -9,9 +9,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from cwndlab.base.errors import StudyError
+from cwndlab.base.numbers import Columns
 from cwndlab.records.critical_path import PARTS
 from cwndlab.stats import series
-from cwndlab.stats.results import Columns, Results
+from cwndlab.stats.results import Results
 from cwndlab.study.outputs import Figure, Scalar
 
 from .canvas import (

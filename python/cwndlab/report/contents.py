@@ -12,14 +12,15 @@ import numpy as np
 
 from cwndlab import metrics
 from cwndlab.base.errors import StudyError, nearest
+from cwndlab.base.numbers import Columns
 from cwndlab.base.plain_files import read_inside
 from cwndlab.base.writing import with_unit
-from cwndlab.stats.results import CellRecords, Columns, Results, Value
+from cwndlab.stats.results import CellRecords, Results, Value
 from cwndlab.stats.tables import check_table, reference
 from cwndlab.stats.verdict import Verdict
-from cwndlab.study.cells import AxisValue, CellInfo, was_not_run
+from cwndlab.study.cells import CellInfo, was_not_run
 from cwndlab.study.labels import Labels
-from cwndlab.study.outputs import AnyTable, Claim, Column, Figure, Mark, Table
+from cwndlab.study.outputs import AnyTable, Claim, Column, Figure, Mark, Scalar, Table
 from cwndlab.study.study_spec import StudySpec
 
 from .digits import number
@@ -228,7 +229,7 @@ class _EmptyRecords(CellRecords):
         return {column: np.array([], dtype=kind) for column, kind in kinds.items()}
 
 
-def unmeasured_results(study: StudySpec, cells: Mapping[str, Mapping[str, AxisValue]]) -> Results:
+def unmeasured_results(study: StudySpec, cells: Mapping[str, Mapping[str, Scalar]]) -> Results:
     """Results with these cells (their axes by name) and every quantity of the study, unmeasured."""
     known = {quantity.name: quantity for quantity in study.outline.quantities}
     nothing: dict[str, Sequence[Value]] = {

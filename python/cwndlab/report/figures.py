@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cwndlab.base.errors import StudyError, nearest
+from cwndlab.base.numbers import Columns
 from cwndlab.base.writing import with_unit
 from cwndlab.stats import series
-from cwndlab.stats.results import Columns, Results
+from cwndlab.stats.results import Results
 from cwndlab.study.outputs import Figure
 
 from . import budget_figure

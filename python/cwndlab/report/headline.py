@@ -17,9 +17,9 @@ from cwndlab.base.writing import join_words
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedTable
-from cwndlab.study.cells import AxisValue, is_name
+from cwndlab.study.cells import is_name
 from cwndlab.study.kernels import AXIS as KERNELS
-from cwndlab.study.outputs import Figure
+from cwndlab.study.outputs import Figure, Scalar
 from cwndlab.study.schema import Quantity
 
 from .contrast import Line, LineValue, common_places, extremes, is_below, relative, top_group
@@ -71,7 +71,7 @@ NOTHING = Contrast(0.0, "")
 class DrawnLines(NamedTuple):
     """The lines of a figure: by flow and by setting of the series' axes, the numbers along x."""
 
-    lines: Mapping[tuple[str, tuple[AxisValue, ...]], Line]
+    lines: Mapping[tuple[str, tuple[Scalar, ...]], Line]
     axes: Axes
     named: bool
     """Whether the values along x are names, which have no order."""
@@ -82,11 +82,11 @@ class DrawnLines(NamedTuple):
         return list(dict.fromkeys(flow for flow, _ in self.lines))
 
     @property
-    def settings(self) -> list[tuple[AxisValue, ...]]:
+    def settings(self) -> list[tuple[Scalar, ...]]:
         """The values of the series' axes."""
         return list(dict.fromkeys(setting for _, setting in self.lines))
 
-    def of_setting(self, setting: tuple[AxisValue, ...]) -> dict[str, Line]:
+    def of_setting(self, setting: tuple[Scalar, ...]) -> dict[str, Line]:
         """The lines of all flows in one setting."""
         return {flow: line for (flow, at), line in self.lines.items() if at == setting}
 
@@ -129,7 +129,7 @@ def _drawn(spec: Figure, results: Results) -> DrawnLines:
 
     assert spec.x is not None
     series.points(spec, results)  # its checks of the figure
-    lines: dict[tuple[str, tuple[AxisValue, ...]], dict[str, LineValue]] = {}
+    lines: dict[tuple[str, tuple[Scalar, ...]], dict[str, LineValue]] = {}
     named = False
     quantities = spec.drawn_quantities
     labels = series.labels(quantities, results) if len(quantities) > 1 else [""]
@@ -172,7 +172,7 @@ def _compare_settings(spec: Figure, results: Results, drawn: DrawnLines) -> list
     """What each axis of the series changes: for the flow and the other axes where it changes most."""
     found = []
     for k, axis in enumerate(spec.series):
-        groups: dict[tuple[str, tuple[AxisValue, ...]], dict[AxisValue, Line]] = {}
+        groups: dict[tuple[str, tuple[Scalar, ...]], dict[Scalar, Line]] = {}
         for (flow, setting), line in drawn.lines.items():
             if len(setting) > k:
                 others = (*setting[:k], *setting[k + 1 :])
@@ -194,7 +194,7 @@ def _compare_settings(spec: Figure, results: Results, drawn: DrawnLines) -> list
     return found
 
 
-def _series_name(results: Results, axis: str, value: AxisValue) -> str:
+def _series_name(results: Results, axis: str, value: Scalar) -> str:
     """A setting as the subject of a sentence: a name alone if it can only be that axis's."""
     title = results.labels.value_title(axis, value)
     if is_name(value) and _without_unit(results.labels.title(axis)) in ("congestion control", "queue", axis):
@@ -202,13 +202,13 @@ def _series_name(results: Results, axis: str, value: AxisValue) -> str:
     return _setting_text(results, axis, value)
 
 
-def _setting_text(results: Results, axis: str, value: AxisValue) -> str:
+def _setting_text(results: Results, axis: str, value: Scalar) -> str:
     unit = results.labels.axis_unit(axis)
     title, at = _without_unit(results.labels.title(axis)), results.labels.value_title(axis, value)
     return f"{title}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{at} {unit}".rstrip()
 
 
-def _settings_text(results: Results, axes: Sequence[str], values: Sequence[AxisValue]) -> str:
+def _settings_text(results: Results, axes: Sequence[str], values: Sequence[Scalar]) -> str:
     return ", ".join(_setting_text(results, axis, value) for axis, value in zip(axes, values, strict=False))
 
 

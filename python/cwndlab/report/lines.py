@@ -13,8 +13,7 @@ from cwndlab.base.writing import with_unit
 from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import Results
-from cwndlab.study.cells import AxisValue
-from cwndlab.study.outputs import Figure
+from cwndlab.study.outputs import Figure, Scalar
 from cwndlab.study.values import as_list
 
 from .canvas import (
@@ -159,7 +158,7 @@ def titles(spec: Figure, results: Results) -> tuple[str, str]:
     return x, y
 
 
-def _numeric_x(spec: Figure, title: str, places: Sequence[AxisValue]) -> Spec:
+def _numeric_x(spec: Figure, title: str, places: Sequence[Scalar]) -> Spec:
     """The channel of x, with a tick at each of few places; logarithmic if these are spaced by ratios."""
     at = sorted(map(_number, places))
     few = len(at) <= 20

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.stats.results import Columns
+from cwndlab.base.numbers import Columns
 
 from .canvas import INK, Spec, look_by_name, mark
 

@@ -12,8 +12,8 @@ from cwndlab.base.core import KeptRecords
 from cwndlab.base.errors import NotFoundError, check_arguments, nearest
 from cwndlab.base.writing import with_unit
 from cwndlab.metrics import RunView, connections_of
-from cwndlab.records.run_view import Columns, bottleneck, flow_of
 from cwndlab.records.run_view import RunView as FullRun
+from cwndlab.records.run_view import TableColumns, bottleneck, flow_of
 from cwndlab.report.canvas import (
     HEIGHT,
     WIDTH,
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cwndlab.stats.field import Field
-    from cwndlab.study.cells import AxisValue
     from cwndlab.study.labels import Labels
+    from cwndlab.study.outputs import Scalar
 
 Rows = list[dict[str, Any]]
 #: Points of one line, per pixel of its width.
@@ -93,7 +93,7 @@ class Plots:
         """
         chosen = self.records.only_cell()
         table = rows_of_flow(self.records.of_cell("cwnd", chosen, replicate), flow)
-        columns = Columns(table)
+        columns = TableColumns(table)
         rows: Rows = []
         for serial in dict.fromkeys(columns["connection"].tolist()):
             mine = columns["connection"] == serial
@@ -123,7 +123,7 @@ class Plots:
         if link is not None and link not in names:
             raise NotFoundError(f'no direction "{link}"; {nearest(link, names)}')
         index = bottleneck(scenario["links"]) if link is None else names.index(link)
-        columns = Columns(queue(self.records.source, chosen, replicate, index))
+        columns = TableColumns(queue(self.records.source, chosen, replicate, index))
         mine = columns["link"] == index
         rows = _line(columns["time_ns"][mine] / 1e9, columns["packets"][mine], "link", names[index])
         return _over_time(rows, "link", "queue (packets)", f"queue, {chosen}, replicate {replicate}")
@@ -155,7 +155,7 @@ class Plots:
         """
         chosen = self.records.only_cell()
         table = rows_of_flow(segments(self.records.source, chosen, replicate, flow), flow)
-        columns = Columns(table)
+        columns = TableColumns(table)
         serial = int(columns["connection"][0]) if table.num_rows else 0
         end = seconds("until", until) if until is not None else float("inf")
         rows = time_sequence_rows(columns, (seconds("start", start), end), serial, WIDTH, HEIGHT)
@@ -216,7 +216,7 @@ class Plots:
 
 def plot_numbers(
     numbers: Field,
-    axes: Mapping[str, Sequence[AxisValue]],
+    axes: Mapping[str, Sequence[Scalar]],
     x: str | None,
     titles: tuple[str, str],
     labels: Labels,

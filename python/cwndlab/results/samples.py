@@ -16,9 +16,10 @@ from cwndlab.plan.plan import cell_id
 from cwndlab.stats.field import Field, Key, combine
 from cwndlab.stats.results import Estimate, Results
 from cwndlab.stats.sample import Number, Sample, relate
-from cwndlab.study.cells import AxisValue, CellInfo, Cells
+from cwndlab.study.cells import CellInfo, Cells
 from cwndlab.study.grammar import COMPARISONS
 from cwndlab.study.labels import Labels
+from cwndlab.study.outputs import Scalar
 from cwndlab.study.values import text
 
 from .result_tables import Estimates, table_of_estimates
@@ -74,7 +75,7 @@ class Samples:
     name: str
     field: Field
     #: Axes with one value.
-    fixed: Mapping[str, AxisValue]
+    fixed: Mapping[str, Scalar]
     labels: Labels
 
     @classmethod
@@ -99,7 +100,7 @@ class Samples:
         return cls(name, Field((*varied, *((FLOW,) if by_flow else ())), data), fixed, results.labels)
 
     @property
-    def axes(self) -> dict[str, list[AxisValue]]:
+    def axes(self) -> dict[str, list[Scalar]]:
         """The axes that vary, each with its values; `flow` is one of them."""
         return {name: list(values) for name, values in self._cells.axes.items() if name in self.field.axes}
 
@@ -119,7 +120,7 @@ class Samples:
         cells = tuple(CellInfo(name, {**self._named(key), **self.fixed}) for name, key in self._keys.items())
         return Cells(cells, self.labels)
 
-    def _named(self, key: Key) -> dict[str, AxisValue]:
+    def _named(self, key: Key) -> dict[str, Scalar]:
         pairs = zip(self.field.axes, key, strict=True)
         return {axis: value for axis, value in pairs if value is not None}
 

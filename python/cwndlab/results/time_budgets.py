@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cwndlab.base.core import KeptRecords, time_budgets
 from cwndlab.base.errors import NotFoundError, OutputError
 from cwndlab.records.critical_path import PARTS, PROBES
-from cwndlab.records.run_view import Columns, RunView
+from cwndlab.records.run_view import RunView, TableColumns
 from cwndlab.runs.single_run import Recorded, view_again
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def budget_columns(
             known = time_budgets(view.table, scenario, int(scenario["duration_ns"]), kind)
         except ValueError as error:
             raise OutputError(f"replicate {replicate}: {error}") from None
-    budgets = Columns(known)
+    budgets = TableColumns(known)
     flows = np.array([str(entry["name"]) for entry in scenario["traffic"]], dtype=object)
     spent = np.column_stack([budgets[f"{part}_ns"] for part in PARTS])
     row, part = np.nonzero(spent)

@@ -19,7 +19,7 @@ from cwndlab.metrics import is_list
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import Compiled, kernel_run, red_unit
 from cwndlab.records.failures import failed_connections, failures_text, is_failure
-from cwndlab.records.run_view import Columns
+from cwndlab.records.run_view import TableColumns
 from cwndlab.runs.executors.protocol import ANSWER_S, Executor, Job, Outcome, is_repeatable
 from cwndlab.runs.store.folder_store import FolderStore, Kept
 from cwndlab.stats.results import CellRecords, Results, Variation
@@ -464,7 +464,7 @@ class Campaign:
         tables = self.tables(cell)
         if table not in tables:
             raise NotFoundError(f"no table {table!r} was recorded for cell {cell!r}")
-        return Columns(tables[table])
+        return TableColumns(tables[table])
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from .expression import Evaluator, every
 from .verdict import Verdict
 
 if TYPE_CHECKING:
-    from cwndlab.study.cells import AxisValue
     from cwndlab.study.labels import Labels
-    from cwndlab.study.outputs import Claim
+    from cwndlab.study.outputs import Claim, Scalar
 
     from .field import Field, Key
     from .intervals import Interval
@@ -179,7 +178,7 @@ def _describe_cells(tree: ast.expr, evaluator: Evaluator) -> tuple[str, str]:
 def _name_cells(value: Field, keys: Sequence[Key], labels: Labels) -> str:
     """Cells in words, those that differ in the last axis alone together."""
     *axes, last = value.axes
-    groups: dict[Key, list[AxisValue]] = {}
+    groups: dict[Key, list[Scalar]] = {}
     for key in keys:
         groups.setdefault(key[:-1], []).append(key[-1])
     named = [

@@ -14,14 +14,14 @@ from typing import TypeAlias
 import numpy as np
 
 from cwndlab.base.numbers import ANY, Floats, Range
-from cwndlab.study.cells import AxisValue
+from cwndlab.study.outputs import Scalar
 
 from . import intervals
 from .distributions import LEVEL
 from .intervals import FEWEST, Interval
 from .sample import Derived, Number, derive, is_less
 
-Key: TypeAlias = tuple[AxisValue, ...]
+Key: TypeAlias = tuple[Scalar, ...]
 Pair: TypeAlias = Callable[[Number, Number], Number]
 
 INDEX = "index"

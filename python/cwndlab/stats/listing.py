@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.base.errors import StudyError
-from cwndlab.study.cells import AxisValue, CellInfo
+from cwndlab.base.numbers import Columns
+from cwndlab.study.cells import CellInfo
+from cwndlab.study.outputs import Scalar
 
 from .intervals import EXACT, NOT_MEASURABLE, Interval
-from .results import Columns, Estimate, Results
+from .results import Estimate, Results
 from .tables import JudgedCell, Published, read_published
 from .verdict import Judgement, Verdict, decimals, half_unit, relative_difference
 
@@ -38,7 +40,7 @@ class PublishedLine:
     """A line as the paper prints it."""
 
     number: int
-    axes: Mapping[str, AxisValue]
+    axes: Mapping[str, Scalar]
     time: Published
     event: str
     acked: int | None

@@ -7,21 +7,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cwndlab.base.errors import NotFoundError
-from cwndlab.base.numbers import Floats
+from cwndlab.base.numbers import Columns, Floats
 from cwndlab.study.cells import CellInfo, Cells
 from cwndlab.study.labels import QuantityInfo
 
 from .intervals import Interval
 from .sample import Sample, Streams
 
-Columns: TypeAlias = Mapping[str, NDArray[Any]]
-"""A record table as numpy columns, the unit in the column's name; text columns are object or str arrays."""
 Value: TypeAlias = float | Sequence[float]
 """One replicate's value of a quantity: a number, or one number per object (page, packet, …)."""
 

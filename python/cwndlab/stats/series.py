@@ -9,7 +9,8 @@ import numpy as np
 
 from cwndlab.base.errors import StudyError, nearest
 from cwndlab.base.numbers import Floats, median
-from cwndlab.study.cells import AxisValue, CellInfo, is_name
+from cwndlab.study.cells import CellInfo, is_name
+from cwndlab.study.outputs import Scalar
 from cwndlab.study.values import as_list, same_value
 
 from . import intervals
@@ -33,16 +34,16 @@ CDF_POINTS = 400
 class Point(NamedTuple):
     """One point of a line or one bar."""
 
-    panel: AxisValue | None
+    panel: Scalar | None
     series: str
-    x: AxisValue
+    x: Scalar
     interval: Interval
 
 
 class Curve(NamedTuple):
     """One empirical distribution: `share` of the samples is at most `value`."""
 
-    panel: AxisValue | None
+    panel: Scalar | None
     series: str
     value: Floats
     share: Floats
@@ -51,7 +52,7 @@ class Curve(NamedTuple):
 class Ellipse(NamedTuple):
     """The runs of a cell in two quantities: how they scatter, and around which point."""
 
-    panel: AxisValue | None
+    panel: Scalar | None
     series: str
     #: The median of the runs in each quantity.
     centre: tuple[float, float]
@@ -81,7 +82,7 @@ def restrict_to_run_cells(spec: Figure, results: Results) -> tuple[Figure, str]:
     return spec.model_copy(update={"where": where}), ", ".join(instead)
 
 
-def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | None, str, CellInfo]]:
+def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[Scalar | None, str, CellInfo]]:
     """The cells of a figure, each with its panel and the name of its series."""
     try:
         cells = results.select(spec.where)
@@ -97,12 +98,12 @@ def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | N
         yield panel, name, cell
 
 
-def panel_title(spec: Figure, results: Results, panel: AxisValue | None) -> str:
+def panel_title(spec: Figure, results: Results, panel: Scalar | None) -> str:
     """The axis of the panels at its value in words; empty without such an axis."""
     return "" if panel is None or spec.panels is None else results.labels.setting(spec.panels, panel)
 
 
-def _legend_text(results: Results, axis: str, value: AxisValue) -> str:
+def _legend_text(results: Results, axis: str, value: Scalar) -> str:
     """A value in a legend: a name alone, a number with what it is of."""
     return results.labels.value_title(axis, value) if is_name(value) else results.labels.setting(axis, value)
 
@@ -124,7 +125,7 @@ def points(spec: Figure, results: Results) -> list[Point]:
             right='x = "index" draws a list; a quantity with `within` is one number',
         )
     found: list[Point] = []
-    taken: dict[tuple[AxisValue | None, str, AxisValue], str] = {}
+    taken: dict[tuple[Scalar | None, str, Scalar], str] = {}
     for panel, series, cell in figure_cells(spec, results):
         if spec.x == INDEX:
             found += _list_points(spec, results, panel, series, cell)
@@ -161,7 +162,7 @@ def labels(quantities: Sequence[str], results: Results) -> list[str]:
 
 
 def _list_points(
-    spec: Figure, results: Results, panel: AxisValue | None, series: str, cell: CellInfo
+    spec: Figure, results: Results, panel: Scalar | None, series: str, cell: CellInfo
 ) -> list[Point]:
     assert spec.quantity is not None
     numbers: Iterable[Number] = results.positions(cell.id, spec.quantity).values()

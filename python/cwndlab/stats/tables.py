@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from cwndlab.base.errors import StudyError, nearest
-from cwndlab.study.cells import AxisValue, CellInfo
+from cwndlab.study.cells import CellInfo
 from cwndlab.study.files import read_csv
+from cwndlab.study.outputs import Scalar
 from cwndlab.study.values import as_list, is_among, label
 
 from . import intervals
@@ -42,7 +43,7 @@ class JudgedCell(NamedTuple):
     """One number of a table: measured, published, verdict."""
 
     table: str
-    row: tuple[AxisValue, ...]
+    row: tuple[Scalar, ...]
     column: int
     cell: str
     quantity: str
@@ -60,7 +61,7 @@ class JudgedTable(NamedTuple):
     """A table with its cells, row by row."""
 
     spec: Table
-    rows: tuple[tuple[AxisValue, ...], ...]
+    rows: tuple[tuple[Scalar, ...], ...]
     cells: tuple[tuple[JudgedCell, ...], ...]
 
     @property
@@ -140,7 +141,7 @@ def check_table(spec: Table, results: Results, folder: Path) -> None:
 
 def _draft(
     spec: Table, results: Results, folder: Path
-) -> tuple[list[tuple[AxisValue, ...]], list[list[_Draft]]]:
+) -> tuple[list[tuple[Scalar, ...]], list[list[_Draft]]]:
     """The rows of a table and its numbers, row by row."""
     what = f"tables.{spec.id}"
     for axis in spec.rows:
@@ -158,7 +159,7 @@ def _draft(
     ]
 
 
-def _rows(spec: Table, results: Results, printed: Sequence[Row]) -> list[tuple[tuple[AxisValue, ...], Row]]:
+def _rows(spec: Table, results: Results, printed: Sequence[Row]) -> list[tuple[tuple[Scalar, ...], Row]]:
     """The rows in the order of the paper, or of the axes when nothing is printed."""
     axes = results.axes
     if not printed:
@@ -181,7 +182,7 @@ class _Draft(NamedTuple):
     """What the paper's line has in the columns within which it compares; None if it compares nothing."""
 
 
-def _draft_number(spec: Table, results: Results, row: tuple[AxisValue, ...], line: Row, index: int) -> _Draft:
+def _draft_number(spec: Table, results: Results, row: tuple[Scalar, ...], line: Row, index: int) -> _Draft:
     column = spec.columns[index]
     where = {**spec.where, **dict(zip(spec.rows, row, strict=True)), **column.where}
     place = f"tables.{spec.id}.columns, {column.heading!r}"
@@ -333,7 +334,7 @@ def _of_one_kind(a: Column, b: Column) -> bool:
     return a.compare == b.compare and (a.compared_as or a.quantity) == (b.compared_as or b.quantity)
 
 
-def _is_marked(mark: Mark, spec: Table, column: Column, row: Sequence[AxisValue]) -> bool:
+def _is_marked(mark: Mark, spec: Table, column: Column, row: Sequence[Scalar]) -> bool:
     if mark.columns and column.published not in mark.columns:
         return False
     at = dict(zip(spec.rows, row, strict=True))

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from cwndlab.base.errors import StudyError, nearest
 
 from .labels import Labels
+from .outputs import Scalar
 from .values import as_list, label, same_value
 
-AxisValue: TypeAlias = bool | int | float | str
-Where: TypeAlias = Mapping[str, object]
-"""Wanted values of axes; of several in a list, any."""
 
-
-def is_name(value: AxisValue) -> bool:
+def is_name(value: Scalar) -> bool:
     """Whether a value is a name, which has no order, and not a number or a number with its unit."""
     return isinstance(value, str) and not value[:1].isdigit()
 
@@ -26,7 +23,7 @@ class CellInfo(NamedTuple):
     """A cell of the study's grid: one combination of axis values."""
 
     id: str
-    axes: Mapping[str, AxisValue]
+    axes: Mapping[str, Scalar]
 
 
 class NotRunError(StudyError):
@@ -48,15 +45,15 @@ class Cells:
     labels: Labels = field(default_factory=Labels)
 
     @cached_property
-    def axes(self) -> dict[str, list[AxisValue]]:
+    def axes(self) -> dict[str, list[Scalar]]:
         """Every axis with its values, in the order of the cells."""
-        seen: dict[str, dict[str, AxisValue]] = {}
+        seen: dict[str, dict[str, Scalar]] = {}
         for cell in self.cells:
             for name, value in cell.axes.items():
                 seen.setdefault(name, {}).setdefault(label(value), value)
         return {name: list(values.values()) for name, values in seen.items()}
 
-    def axis_value(self, axis: str, text: str) -> AxisValue:
+    def axis_value(self, axis: str, text: str) -> Scalar:
         """The axis's value that a published file writes so; the text where no cell has one."""
         return next((value for value in self.axes.get(axis, ()) if same_value(value, text)), text)
 
@@ -65,7 +62,7 @@ class Cells:
         varied = {axis: at for axis, at in cell.axes.items() if len(self.axes[axis]) > 1}
         return self.labels.settings(varied or cell.axes) or "the only cell"
 
-    def select(self, where: Where) -> list[CellInfo]:
+    def select(self, where: Mapping[str, object]) -> list[CellInfo]:
         """The cells whose axes have the wanted values (a list of values: any of them).
 
         An axis or a value that no cell has is a StudyError that says what would be right.
@@ -78,7 +75,7 @@ class Cells:
                     raise NotRunError(f"axis {axis!r} has no value {value!r}", right=right)
         return self.cells_at(where)
 
-    def values_on(self, axis: str) -> Sequence[AxisValue]:
+    def values_on(self, axis: str) -> Sequence[Scalar]:
         """The values of an axis; NotRunError if none of the study's cells that have it was run, StudyError if
         the study has no such axis.
         """
@@ -87,7 +84,7 @@ class Cells:
             raise error(f"no axis {axis!r}", right=nearest(axis, self.axes))
         return self.axes[axis]
 
-    def cells_at(self, where: Where) -> list[CellInfo]:
+    def cells_at(self, where: Mapping[str, object]) -> list[CellInfo]:
         """The cells whose axes have the wanted values, none if there are none."""
         labels = {axis: {label(value) for value in as_list(wanted)} for axis, wanted in where.items()}
         if labels.keys() == self.axes.keys() and all(len(one) == 1 for one in labels.values()):
@@ -108,12 +105,12 @@ class Cells:
         """The cells of these names, those that there are, in order."""
         return [self.cells[at] for at in sorted({self._by_id[name] for name in names if name in self._by_id})]
 
-    def value_with_label(self, axis: str, written: str) -> AxisValue | None:
+    def value_with_label(self, axis: str, written: str) -> Scalar | None:
         """The value of an axis that has this label (`values.label`); None if no cell has it."""
         found = self._positions.get((axis, written))
         return self.cells[found[0]].axes[axis] if found else None
 
-    def find(self, where: Where) -> CellInfo | None:
+    def find(self, where: Mapping[str, object]) -> CellInfo | None:
         """The one cell at these axis values, None when it was not run.
 
         Among several the one that has no other axes; else a StudyError that names the axes to fix too.
@@ -129,7 +126,7 @@ class Cells:
         right = f"fix {' and '.join(more)} too" if more else "fix each axis to one value"
         raise StudyError(f"{len(cells)} cells match ({chosen})", right=right)
 
-    def only_cell(self, where: Where) -> CellInfo:
+    def only_cell(self, where: Mapping[str, object]) -> CellInfo:
         """The one cell of a selection; StudyError when there is none or more than one."""
         cell = self.find(where)
         if cell is None:

@@ -27,7 +27,7 @@ from .units import (
 OPPORTUNITY_BYTES = 1500
 #: A delay of a trace, in ms.
 _DELAY = re.compile(r"\d{1,7}(\.\d{1,6})?\Z", re.ASCII)
-Interval = tuple[int, int]
+Span = tuple[int, int]
 
 
 def parse_loss(value: object) -> float:
@@ -141,7 +141,7 @@ AnyLoss = Annotated[Annotated[Loss, Plain] | Annotated[LossSteps, Tag("steps")],
 
 def capacity(
     rate: int | RateSteps | RateTrace,
-    down: Sequence[Interval],
+    down: Sequence[Span],
     folder: Path | None,
     at: KeyPath,
     down_at: KeyPath,
@@ -204,7 +204,7 @@ def _schedule(kind: str, times: list[int], repeat: int | None, **values: list[An
 
 
 def _pause_rates(
-    times: list[int], rates: list[int], down: Sequence[Interval], at: KeyPath
+    times: list[int], rates: list[int], down: Sequence[Span], at: KeyPath
 ) -> tuple[list[int], list[int]]:
     """The steps with a rate of 0 in these intervals."""
     if any(start >= end for start, end in down):

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cwndlab.base.numbers import Columns
+
 from .diagnosis import Diagnosis
 from .summary import Summary, length_text
-
-Columns = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)

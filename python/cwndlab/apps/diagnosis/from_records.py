@@ -7,14 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cwndlab.base.numbers import Columns
 from cwndlab.study.knobs import alternative_name
 
 from .conversation import Conversation, Drop, Known, Packet
 from .diagnosis import Diagnosis
-
-Columns = Mapping[str, NDArray[Any]]
 
 #: The record tables that are read.
 TABLES = ("connections", "segments", "limits", "timeouts", "cwnd")

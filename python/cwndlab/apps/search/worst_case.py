@@ -21,7 +21,7 @@ from cwndlab.results.result import RunResult
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.single_run import trace
 from cwndlab.stats.results import Estimate
-from cwndlab.study.cells import AxisValue
+from cwndlab.study.outputs import Scalar
 from cwndlab.study.toml import dumps
 
 _NUMBER = r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?"
@@ -230,7 +230,7 @@ class Tried:
 
     point: Mapping[str, float]
     #: All axes of that cell.
-    axes: Mapping[str, AxisValue]
+    axes: Mapping[str, Scalar]
     estimate: Estimate
 
 
