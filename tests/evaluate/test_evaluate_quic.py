@@ -70,7 +70,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_rows_that_a_stack_cannot_answer_say_why_and_are_counted(small: Path, tmp_path: Path) -> None:
-    wanted = [subjects.of_stack("bbr3", "noq"), subjects.congestion_control("cubic")]
+    wanted = [subjects.from_stack("bbr3", "noq"), subjects.congestion_control("cubic")]
     made = evaluation.evaluate([pack.load(small)], wanted, tmp_path)
     assert not made.failures
     (card,) = made.cards
@@ -104,10 +104,10 @@ def test_the_command_runs_the_studies_that_a_stack_can_take_part_in(small: Path,
 
 def test_what_does_not_fit_together_is_rejected(small: Path, tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="noq has no congestion control 'bbr'"):
-        subjects.of_stack("bbr", "noq")
+        subjects.from_stack("bbr", "noq")
     only = pack.load(small).with_criteria(["knobs"])
     with pytest.raises(StudyError, match="no study runs with this stack: initial_ssthresh_segments"):
-        evaluation.evaluate([only], [subjects.of_stack("bbr3", "noq")], tmp_path)
+        evaluation.evaluate([only], [subjects.from_stack("bbr3", "noq")], tmp_path)
     options = evaluation.RunOptions(backend="linux-virtual")
     with pytest.raises(StudyError, match="a kernel does not run noq"):
-        evaluation.evaluate([only], [subjects.of_stack("bbr3", "noq")], tmp_path, options)
+        evaluation.evaluate([only], [subjects.from_stack("bbr3", "noq")], tmp_path, options)

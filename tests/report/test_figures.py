@@ -193,20 +193,22 @@ def test_the_vertical_axis_ends_at_ticks(
     low: float, high: float, keys: dict[str, Any], expected: tuple[float, float]
 ) -> None:
     spec = figure(kind="line", x="iw", quantity="power", **keys)
-    axis = lines.Vertical.of_rows([{"low": low, "high": high}], spec)
+    axis = lines.Vertical.from_rows([{"low": low, "high": high}], spec)
     assert (axis.low, axis.high) == pytest.approx(expected)
     assert (axis.ticks[0], axis.ticks[-1]) == pytest.approx(expected) and 4 <= len(axis.ticks) <= 8
 
 
 def test_less_than_a_step_below_0_does_not_lengthen_the_axis_by_a_step() -> None:
-    axis = lines.Vertical.of_rows([{"low": -3, "high": 89.6}], figure(kind="line", x="iw", quantity="power"))
+    axis = lines.Vertical.from_rows(
+        [{"low": -3, "high": 89.6}], figure(kind="line", x="iw", quantity="power")
+    )
     assert (axis.low, axis.high, axis.ticks[0], axis.ticks[-1]) == (-3, 100, 0, 100)
 
 
 @pytest.mark.parametrize(("least", "shared"), [(30, True), (10, False)])
 def test_panels_share_an_axis_unless_it_would_flatten_one(least: float, shared: bool) -> None:
     panels = [[{"low": 0.0, "high": high}] for high in (80.0, least)]
-    first, second = lines.Vertical.of_panels(panels, figure(kind="line", x="iw", quantity="power"))
+    first, second = lines.Vertical.from_panels(panels, figure(kind="line", x="iw", quantity="power"))
     assert (first == second) == shared and first.high == 80
 
 
@@ -549,9 +551,9 @@ def test_an_average_of_red_in_bytes_is_drawn_next_to_the_queue_in_kb() -> None:
 def test_one_wide_interval_does_not_flatten_the_lines() -> None:
     spec = Figure.model_validate({"id": "f", "title": "F", "kind": "line", "x": "n", "quantity": "delay"})
     near = {"y": 2.0, "low": 1.0, "high": 3.0}
-    wide = lines.Vertical.of_rows([near, {"y": 1.0, "low": 0.1, "high": 900.0}], spec)
+    wide = lines.Vertical.from_rows([near, {"y": 1.0, "low": 0.1, "high": 900.0}], spec)
     assert (wide.high, wide.clip) == (8.0, {"clip": True})
-    usual = lines.Vertical.of_rows([near, {"y": 1.0, "low": 0.1, "high": 7.9}], spec)
+    usual = lines.Vertical.from_rows([near, {"y": 1.0, "low": 0.1, "high": 7.9}], spec)
     assert (usual.high, usual.clip) == (8.0, {})
-    none = lines.Vertical.of_rows([{"y": 0.0, "low": 0.0, "high": 0.738}], spec)
+    none = lines.Vertical.from_rows([{"y": 0.0, "low": 0.0, "high": 0.738}], spec)
     assert none.high == 0.8 and not none.is_exceeded

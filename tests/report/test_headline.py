@@ -16,8 +16,8 @@ from cwndlab.report.headline import (
     first_headline,
     headline,
     headline_of_row,
+    keep_one_statistic,
     named_values,
-    of_one_statistic,
     one_line,
 )
 from cwndlab.report.wording import table_view
@@ -211,7 +211,7 @@ def test_a_mean_and_a_p95_are_no_rivals() -> None:
     )
     results = synthetic.make_results(cells, dict.fromkeys(names, "s"), data)
     assert "delay p95 has the larger" in headline(spec, results).shown  # what it must not say
-    found = headline(of_one_statistic(spec, known), results)
+    found = headline(keep_one_statistic(spec, known), results)
     assert plain(found.shown).startswith("At iw = 1 and 2, red has the larger mean completion time (9.20")
 
 

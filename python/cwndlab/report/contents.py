@@ -237,7 +237,7 @@ def unmeasured_results(study: StudySpec, cells: Mapping[str, Mapping[str, Scalar
     }
     data = {(cell, name): values for cell in cells for name, values in nothing.items()}
     shown = tuple(CellInfo(name, dict(axes)) for name, axes in cells.items())
-    labels = Labels.of_outline(study.outline)
+    labels = Labels.from_outline(study.outline)
     return Results(shown, labels, data, deterministic=cells.keys(), records=_EmptyRecords())
 
 

@@ -86,7 +86,7 @@ class DrawnLines(NamedTuple):
         """The values of the series' axes."""
         return list(dict.fromkeys(setting for _, setting in self.lines))
 
-    def of_setting(self, setting: tuple[Scalar, ...]) -> dict[str, Line]:
+    def lines_at(self, setting: tuple[Scalar, ...]) -> dict[str, Line]:
         """The lines of all flows in one setting."""
         return {flow: line for (flow, at), line in self.lines.items() if at == setting}
 
@@ -155,7 +155,7 @@ def _compare_flows(spec: Figure, results: Results, drawn: DrawnLines) -> Contras
     """Which flow has the largest number, in each setting by itself."""
     if len(drawn.flows) < 2:
         return NOTHING
-    found = [(setting, compare_lines(drawn.of_setting(setting), drawn.axes)) for setting in drawn.settings]
+    found = [(setting, compare_lines(drawn.lines_at(setting), drawn.axes)) for setting in drawn.settings]
     if len(found) == 1:
         return found[0][1]
     told = sorted(((at, one) for at, one in found if one.shown), key=lambda pair: -pair[1].relative)
@@ -232,7 +232,7 @@ def _along(spec: Figure, results: Results, drawn: DrawnLines) -> Contrast:
     return max(found, key=lambda one: one.relative, default=NOTHING)
 
 
-def of_one_statistic(spec: Figure, known: Mapping[str, Quantity]) -> Figure:
+def keep_one_statistic(spec: Figure, known: Mapping[str, Quantity]) -> Figure:
     """The figure with one statistic of the measure that it draws: a mean and a p95 are no rivals."""
     drawn = [known[name] for name in spec.quantities if name in known]
     if len({quantity.within for quantity in drawn}) < 2:

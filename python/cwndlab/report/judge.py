@@ -112,7 +112,7 @@ def judge(outputs: Outputs, results: Results) -> Judged:
             else:
                 from cwndlab.stats.listing import judge_listing  # few studies have packet listings
 
-                spec = _of_run_cells(spec, results)
+                spec = _keep_run_variants(spec, results)
                 judged.tables.append(judge_listing(spec, results, outputs.folder, outputs.marks))
         except StudyError as error:
             judged.omitted.append(Omitted("table", spec.id, error))
@@ -130,7 +130,7 @@ def judge(outputs: Outputs, results: Results) -> Judged:
     return judged
 
 
-def _of_run_cells(spec: Listing, results: Results) -> Listing:
+def _keep_run_variants(spec: Listing, results: Results) -> Listing:
     """The listing without those of its variants of which nothing was run, if something of another was."""
     run = []
     for variant in spec.variants:

@@ -83,7 +83,7 @@ def draw(
     parts = {f"panel{k}": [p for p in found if p.panel == panel] for k, panel in enumerate(panels)}
     rows = {name: _rows(mine, spec, results, numeric=numeric) for name, mine in parts.items()}
     charts = []
-    scales = Vertical.of_panels(list(rows.values()), spec)
+    scales = Vertical.from_panels(list(rows.values()), spec)
     for (name, mine), panel, along in zip(parts.items(), panels, scales, strict=True):
         places = list(dict.fromkeys(p.x for p in mine))
         x = (
@@ -232,15 +232,15 @@ class Vertical(NamedTuple):
     is_exceeded: bool = False
 
     @classmethod
-    def of_panels(cls, panels: Sequence[Sequence[Row]], spec: Figure) -> list[Vertical]:
+    def from_panels(cls, panels: Sequence[Sequence[Row]], spec: Figure) -> list[Vertical]:
         """The axis of each panel: one for all, to compare them by, unless it would flatten a panel."""
-        own = [cls.of_rows(rows, spec) for rows in panels]
-        common = cls.of_rows([row for rows in panels for row in rows], spec)
+        own = [cls.from_rows(rows, spec) for rows in panels]
+        common = cls.from_rows([row for rows in panels for row in rows], spec)
         least = min(scale.high - scale.low for scale in own)
         return own if FLAT * least < common.high - common.low else [common] * len(own)
 
     @classmethod
-    def of_rows(cls, rows: Sequence[Row], spec: Figure) -> Vertical:
+    def from_rows(cls, rows: Sequence[Row], spec: Figure) -> Vertical:
         """From 0 on, if it is neither logarithmic nor shows a ratio, and to the next tick beyond the data.
 
         Where less than a step is below 0, it ends there and not at the next tick.

@@ -98,13 +98,13 @@ def rows_of(sim: Judged, kernel: Judged, twin: Twin, b: Results) -> list[TwinNum
         if isinstance(x, JudgedTable) and any(c.compare and AXIS in c.compare.to for c in x.spec.columns):
             continue  # of one kernel and another, for which the simulator has the same number
         if isinstance(x, JudgedTable) and isinstance(y, JudgedTable):
-            rows += _of_table(x, y, a, b)
+            rows += _pair_table(x, y, a, b)
         elif isinstance(x, JudgedListing) and isinstance(y, JudgedListing):
-            rows += _of_listing(x, y)
+            rows += _pair_listing(x, y)
     return rows + list(_other_numbers(a, b, {(row.cell, row.quantity) for row in rows}))
 
 
-def _of_table(a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results) -> Iterator[TwinNumber]:
+def _pair_table(a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results) -> Iterator[TwinNumber]:
     cells = {cell.id: cell for cell in kernel.cells}
     theirs = {(y.row, y.column): y for y in b.numbers}
     for x in a.numbers:
@@ -133,7 +133,7 @@ def _of_table(a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results) -> 
         )
 
 
-def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[TwinNumber]:
+def _pair_listing(a: JudgedListing, b: JudgedListing) -> Iterator[TwinNumber]:
     pairs = zip((c for row in a.cells for c in row), (c for row in b.cells for c in row), strict=True)
     for x, y in pairs:
         assert x.estimate is not None and y.estimate is not None and x.published is not None

@@ -18,7 +18,7 @@ from . import render
 from .contents import Outputs, count_claims, finding_text
 from .digits import number, percent
 from .draft import Draft, save_summary
-from .headline import Headline, first_headline, headline_of_row, of_one_statistic
+from .headline import Headline, first_headline, headline_of_row, keep_one_statistic
 from .judge import Judged, Omitted, judgements_of, omissions
 from .model import ListingView, LiveView, ReportView, SensitivityView, TableView, TwinView
 from .wording import claim_view, count, grounds_of, listing_view, paragraphs, table_view
@@ -213,7 +213,9 @@ def _finding(outputs: Outputs, judged: Judged, figures: Sequence[Figure]) -> Hea
             judged.omitted.append(Omitted("finding", "", error))
     claims = Headline(count_claims(judged.claims))
     if figures:
-        found = first_headline([of_one_statistic(one, outputs.quantities) for one in figures], judged.results)
+        found = first_headline(
+            [keep_one_statistic(one, outputs.quantities) for one in figures], judged.results
+        )
     else:
         found = headline_of_row(judged.grids[0]) if judged.grids else Headline()
     return claims if any(claims) and (outputs.source or not any(found)) else found
@@ -300,11 +302,11 @@ def places(
 
     A figure that has no cell in common with any table is left out.
     """
-    shown = {table.id: _of_table(table) for table in tables}
+    shown = {table.id: _shown_in_table(table) for table in tables}
     found = {}
     for figure in figures:
         try:
-            mine = _of_figure(figure, results)
+            mine = _shown_in_figure(figure, results)
         except StudyError:  # of cells that were not run: it is not drawn either
             continue
         alike = {name: tuple(map(_similarity, mine, its)) for name, its in shown.items()}
@@ -319,7 +321,7 @@ def _similarity(a: Set[Hashable], b: Set[Hashable]) -> float:
     return len(a & b) / len(a | b) if a & b else 0.0
 
 
-def _of_table(table: JudgedTable | JudgedListing) -> Shown:
+def _shown_in_table(table: JudgedTable | JudgedListing) -> Shown:
     cells = [cell for row in table.cells for cell in row if cell.estimate is not None]
     shown = {cell.cell for cell in cells}
     if not isinstance(table, JudgedTable):
@@ -327,7 +329,7 @@ def _of_table(table: JudgedTable | JudgedListing) -> Shown:
     return {(cell.cell, table.column(cell).quantity) for cell in cells}, shown
 
 
-def _of_figure(figure: Figure, results: Results) -> Shown:
+def _shown_in_figure(figure: Figure, results: Results) -> Shown:
     from cwndlab.stats import series  # only figures need it
 
     spec, _ = series.restrict_to_run_cells(figure, results)

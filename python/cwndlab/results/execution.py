@@ -117,7 +117,7 @@ def run_plan(
         if folder is not None:
             return _run_into(folder, campaign, options, kernel, began, judged)
         campaign.run()
-        return RunResult.of_campaign(campaign)
+        return RunResult.from_campaign(campaign)
     finally:
         if isinstance(kept, FolderStore):
             kept.close()
@@ -145,7 +145,7 @@ def _run_into(
         # Until its git has begun, that process has the store's lock, too: a fork copies what is open.
         if commit is not None:
             commit.wait()
-    result = RunResult.of_campaign(campaign, folder)
+    result = RunResult.from_campaign(campaign, folder)
     if finished_before and not campaign.did_work:
         result.report = folder / REPORT
         judged(result)
@@ -235,7 +235,7 @@ def open_results(folder: str | Path, kind: type[StudySpec]) -> RunResult:
     Takes no lock, writes nothing.
     """
     with folders.open_folder(Path(folder), kind) as (campaign, _):
-        result = RunResult.of_campaign(campaign, Path(folder))
+        result = RunResult.from_campaign(campaign, Path(folder))
     result.report = Path(folder) / REPORT
     return result
 
@@ -248,7 +248,7 @@ def report_again(folder: Path, *, pictures: bool = False) -> Path:
     with folders.open_folder(folder) as (campaign, content):
         if not campaign.is_of_this_version:
             content |= {"reported_by": _core.version()}
-        return write_report(campaign, RunResult.of_campaign(campaign, folder), content, pictures=pictures)
+        return write_report(campaign, RunResult.from_campaign(campaign, folder), content, pictures=pictures)
 
 
 def _executor(options: RunOptions, study: StudySpec, progress: Progress) -> Executor:

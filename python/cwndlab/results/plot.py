@@ -92,7 +92,7 @@ class Plots:
 
         """
         chosen = self.records.only_cell()
-        table = rows_of_flow(self.records.of_cell("cwnd", chosen, replicate), flow)
+        table = rows_of_flow(self.records.read_cell("cwnd", chosen, replicate), flow)
         columns = TableColumns(table)
         rows: Rows = []
         for serial in dict.fromkeys(columns["connection"].tolist()):

@@ -103,11 +103,11 @@ class RecordTables(Mapping[str, pa.Table]):
                 raise NotFoundError(f'no cell "{cell}"; {nearest(cell, self._cells)}')
             return RecordTables([cell], self.source)(name, replicate=replicate)
         if (name, replicate) not in self._made:
-            tables = [with_cell(self.of_cell(name, cell, replicate), cell) for cell in self._cells]
+            tables = [with_cell(self.read_cell(name, cell, replicate), cell) for cell in self._cells]
             self._made[name, replicate] = pa.concat_tables(tables)
         return self._made[name, replicate]
 
-    def of_cell(self, name: str, cell: str, replicate: int) -> pa.Table:
+    def read_cell(self, name: str, cell: str, replicate: int) -> pa.Table:
         """The table of one run, without a column `cell`."""
         if name == "budget":
             from .time_budgets import budget_table
@@ -200,7 +200,7 @@ def budget_of_flow(records: RecordTables, kind: str | None, flow: str | None, re
 
     if kind not in (None, *KINDS):
         raise NotFoundError(f'there is no kind "{kind}"; {nearest(str(kind), KINDS)}')
-    table = rows_of_flow(records.of_cell("budget", records.only_cell(), replicate), flow)
+    table = rows_of_flow(records.read_cell("budget", records.only_cell(), replicate), flow)
     return table if kind is None else table.filter(pc.equal(table.column("kind"), kind))
 
 

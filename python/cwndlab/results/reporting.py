@@ -58,7 +58,7 @@ def write_report(
 
         simulator = simulate(campaign)
     if simulator is not None:
-        twin = twin_of(RunResult.of_campaign(simulator), result)
+        twin = twin_of(RunResult.from_campaign(simulator), result)
         twin = replace(twin, results=with_budgets(simulator, twin.results, outputs.figures))
         result.simulated = twin.results
     results = with_budgets(campaign, result.results, outputs.figures)

@@ -77,7 +77,7 @@ class RunResult:
     of_all_cells: Results | None = None
 
     @classmethod
-    def of_campaign(cls, campaign: Campaign, folder: Path | None = None) -> RunResult:
+    def from_campaign(cls, campaign: Campaign, folder: Path | None = None) -> RunResult:
         """The results of a plan that was run, or opened in its folder."""
         records = RecordTables([cell.id for cell in campaign.plan.cells], campaign)
         results, choices = campaign.results(), campaign.variations()
@@ -248,7 +248,7 @@ class RunResult:
             check_quantity(self.results, quantity, many=False)
         for name in flows.values():
             check_quantity(self.results, name, many=False)
-        return Samples.of_results(self.results, quantity, flows)
+        return Samples.from_results(self.results, quantity, flows)
 
     def compare(self, other: RunResult, kind: str = "difference") -> Estimates:
         """Every number next to that of the same cell in another run: ours against theirs.

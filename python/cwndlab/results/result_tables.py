@@ -188,7 +188,7 @@ class ResultTables:
     def estimate(self, cell: str, quantity: str) -> Estimate:
         """A quantity of a cell with its interval."""
         interval = self.results.estimate(cell, quantity)
-        return Estimate.of_interval(cell, quantity, self.results.labels.unit(quantity), interval)
+        return Estimate.from_interval(cell, quantity, self.results.labels.unit(quantity), interval)
 
     def estimates(self) -> Estimates:
         """A row for each cell and number."""
@@ -204,7 +204,10 @@ class ResultTables:
         if not found:
             raise NotFoundError("the runs have no number in common")
         rows = [
-            (cells[one.cell], Estimate.of_interval(one.cell, f"{kind}({one.quantity})", one.unit, one.found))
+            (
+                cells[one.cell],
+                Estimate.from_interval(one.cell, f"{kind}({one.quantity})", one.unit, one.found),
+            )
             for one in found
         ]
         others, sure = [one.a for one in found], [one.significant for one in found]

@@ -79,7 +79,7 @@ class Samples:
     labels: Labels
 
     @classmethod
-    def of_results(cls, results: Results, name: str, flows: Mapping[str, str]) -> Samples:
+    def from_results(cls, results: Results, name: str, flows: Mapping[str, str]) -> Samples:
         """A quantity of all cells of results; `flows` names it for each flow, and is empty if it has none."""
         axes = {axis: [cell.axes.get(axis) for cell in results.cells] for axis in results.axes}
         varied = [axis for axis, values in axes.items() if len(set(map(text, values))) > 1]
@@ -217,22 +217,22 @@ class Samples:
     def __truediv__(self, other: Operand) -> Samples:
         return self._combine("ratio", other)
 
-    def _of_number(self, kind: str, number: float) -> Samples:
+    def _combine_number(self, kind: str, number: float) -> Samples:
         """A number on the left of an operator."""
         made = combine(Field.number(float(number)), self.field, partial(relate, kind))
         return replace(self, name=f"{number:g} {_SIGNS[kind]} {self.name}", field=made)
 
     def __radd__(self, other: float) -> Samples:
-        return self._of_number("sum", other)
+        return self._combine_number("sum", other)
 
     def __rsub__(self, other: float) -> Samples:
-        return self._of_number("difference", other)
+        return self._combine_number("difference", other)
 
     def __rmul__(self, other: float) -> Samples:
-        return self._of_number("product", other)
+        return self._combine_number("product", other)
 
     def __rtruediv__(self, other: float) -> Samples:
-        return self._of_number("ratio", other)
+        return self._combine_number("ratio", other)
 
     if not TYPE_CHECKING:
 
@@ -278,7 +278,7 @@ class Samples:
 
     def _estimate(self, cell: str, key: Key) -> Estimate:
         number = self.field.data[key]
-        return Estimate.of_interval(cell, self.name, number.unit, number.estimate())
+        return Estimate.from_interval(cell, self.name, number.unit, number.estimate())
 
     @property
     def estimates(self) -> Estimates:

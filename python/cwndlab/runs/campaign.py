@@ -204,7 +204,7 @@ class Campaign:
                 continue
             kept = self.store.values(key)
             known = {name: v for name, v in kept.items() if name in self._ids or is_failure(name)}
-            outcome = self._work_for(frozenset(known)).of_records(self._job(cell, replicate), records)
+            outcome = self._work_for(frozenset(known)).measure_records(self._job(cell, replicate), records)
             if outcome is not None:
                 self.store.add(outcome._replace(values={**known, **outcome.values}, records=None))
                 self.measured += 1
@@ -372,7 +372,7 @@ class Campaign:
         study = self.plan.study
         return Results(
             tuple(CellInfo(shown, dict(self.cells[shown].axes)) for shown in cells),
-            Labels.of_outline(study.outline, tuple(traffic.name for traffic in study.base.traffic)),
+            Labels.from_outline(study.outline, tuple(traffic.name for traffic in study.base.traffic)),
             data,
             answer_s=ANSWER_S if self.backend else 0.0,
             deterministic={shown for shown, cell in cells.items() if self._exact(self.cells[cell])},

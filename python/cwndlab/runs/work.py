@@ -135,7 +135,7 @@ class MeasuredRuns:
                 continue
             outcome = None
             if isinstance(known, Outcome) and known.records is not None:  # of other metrics, or other code
-                outcome = self.of_records(job, known.records)
+                outcome = self.measure_records(job, known.records)
             outcome = outcome or self.perform_one(job, stopped)
             if outcome is None:
                 break
@@ -192,7 +192,7 @@ class MeasuredRuns:
                 laws=laws,
             )
 
-    def of_records(self, job: Job, kept: bytes) -> Outcome | None:
+    def measure_records(self, job: Job, kept: bytes) -> Outcome | None:
         """Measures stored records; None if they are damaged or lack something required."""
         try:
             records = KeptRecords(decode_tables(kept, job.key))

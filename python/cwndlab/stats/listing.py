@@ -198,7 +198,7 @@ def _judge(
         variant,
         cell.id,
         what,
-        Estimate.of_interval(cell.id, what, "s", interval),
+        Estimate.from_interval(cell.id, what, "s", interval),
         line.time,
         judgement,
         decimals(line.time.text),

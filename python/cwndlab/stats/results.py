@@ -38,7 +38,7 @@ class Estimate(NamedTuple):
     """Why the interval may cover the truth less often than it says, or which connections failed."""
 
     @classmethod
-    def of_interval(cls, cell: str, quantity: str, unit: str, interval: Interval) -> Estimate:
+    def from_interval(cls, cell: str, quantity: str, unit: str, interval: Interval) -> Estimate:
         """Names an interval."""
         i = interval
         return cls(cell, quantity, unit, i.value, i.low, i.high, i.n, i.method, i.warning)

@@ -238,7 +238,7 @@ def _finish(
         return number._replace(judgement=judgement, note=judgement.note)
     interval = measure(results, cell, column.quantity, column.compare, column.runs)
     unit = derived_unit(column.compare, results.labels.unit(column.quantity))
-    number = number._replace(estimate=Estimate.of_interval(cell.id, number.quantity, unit, interval))
+    number = number._replace(estimate=Estimate.from_interval(cell.id, number.quantity, unit, interval))
     note = ""
     if published is not None:
         judgement = judge(
@@ -315,7 +315,7 @@ def _comparisons(results: Results, draft: _Draft, everything: Sequence[_Draft]) 
         printed = other.number.published
         if other is draft or printed is None or other.cell is None:
             continue
-        if other.group != draft.group or not _of_one_kind(draft.column, other.column):
+        if other.group != draft.group or not _show_the_same(draft.column, other.column):
             continue
         step = printed.value - mine.value
         if abs(step) > mine.rounding + printed.rounding:
@@ -329,7 +329,7 @@ def _comparisons(results: Results, draft: _Draft, everything: Sequence[_Draft]) 
         yield Comparison(step, relate("difference", theirs, own).estimate(level))
 
 
-def _of_one_kind(a: Column, b: Column) -> bool:
+def _show_the_same(a: Column, b: Column) -> bool:
     """Whether two columns show the same, perhaps of different traffic."""
     return a.compare == b.compare and (a.compared_as or a.quantity) == (b.compared_as or b.quantity)
 

@@ -63,7 +63,7 @@ class Labels:
     """Whether the source's cells shared their random numbers, run by run."""
 
     @classmethod
-    def of_outline(cls, outline: Outline, flows: Sequence[str] = ()) -> Labels:
+    def from_outline(cls, outline: Outline, flows: Sequence[str] = ()) -> Labels:
         """Reads what a study says of them; `flows` are the names of its traffic entries."""
         known = {quantity.name: quantity for quantity in outline.quantities}
         quantities = {

@@ -205,7 +205,7 @@ def _models_at(model: type[BaseModel], path: Sequence[str | int], data: Any) -> 
                         following += _models(field.annotation)
             elif origin in (list, dict) and get_args(candidate):
                 following += _models(get_args(candidate)[-1])
-        here = _of_kind(following, data)
+        here = _select_kind(following, data)
     return [one for one in here if isinstance(one, type) and issubclass(one, BaseModel)]
 
 
@@ -215,7 +215,7 @@ def _step(data: Any, step: str | int) -> Any:
     return data.get(step) if isinstance(data, Mapping) else None
 
 
-def _of_kind(models: list[Any], data: Any) -> list[Any]:
+def _select_kind(models: list[Any], data: Any) -> list[Any]:
     """Of the models of a union told apart by `kind`, those that the data's kind leaves."""
     kind = data.get("kind", "grid") if isinstance(data, Mapping) else None
     fitting = [

@@ -152,7 +152,7 @@ def _subjects(
         return made + [subjects.queue(one) for one in queues], stack
     if queues:
         raise StudyError(f"{stack} has no queues", key="--stack", right="leave it out")
-    return [subjects.of_stack(one, stack) for one in laws], None
+    return [subjects.from_stack(one, stack) for one in laws], None
 
 
 def _progress(quiet: bool, study: str) -> AbstractContextManager[Progress]:

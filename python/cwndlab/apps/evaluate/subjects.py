@@ -67,7 +67,7 @@ def congestion_control(given: str, *, on_kernel: bool = False) -> Subject:
     return Subject("cc", name, law=law)
 
 
-def of_stack(given: str, stack: str) -> Subject:
+def from_stack(given: str, stack: str) -> Subject:
     """A congestion control of a QUIC stack. StudyError if the stack has none of this name."""
     known = stacks.congestion_controls(stack)
     if given not in known:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from .legend import Legend, label_texts
 from .marks import Layer, Places, Row, Spec, draw_layer
-from .scales import BAR_GAP, GROUP_GAP, Band, Numbers, format_number, of_domain, point_scale
+from .scales import BAR_GAP, GROUP_GAP, Band, Numbers, domain_scale, format_number, point_scale
 from .text import LARGE, SMALL, shorten, tenths, text_element, text_lines, text_width
 
 #: Around a chart, between panels, between labels and their axis, below a title, in pixels.
@@ -37,7 +37,7 @@ def draw_svg(chart: Spec, rows: Mapping[str, Sequence[Row]]) -> str:
     lefts = [max(panel.left for panel in panels[k::columns]) for k in range(min(columns, len(panels)))]
     rights = [max(panel.width + panel.right for panel in panels[k::columns]) for k in range(len(lefts))]
     width = 2 * _EDGE + sum(lefts) + sum(rights) + _BETWEEN * (len(lefts) - 1)
-    legend = Legend.of_layers([layer for panel in panels for layer in panel.layers])
+    legend = Legend.from_layers([layer for panel in panels for layer in panel.layers])
     made: list[str] = []
     top = float(_EDGE)
     alone = len(panels) == 1
@@ -70,7 +70,7 @@ def _layers(spec: Spec, rows: Mapping[str, Sequence[Row]], data: str = "") -> It
     """The layers of a panel; each has the data of its own, or of what it is in."""
     data = spec.get("data", {"name": data})["name"]
     if "layer" not in spec:
-        yield Layer.of_spec(spec, rows[data])
+        yield Layer.from_spec(spec, rows[data])
     for inner in spec.get("layer", ()):
         yield from _layers(inner, rows, data)
 
@@ -108,10 +108,10 @@ class Panel:
         y_values = [v for layer in self._scaled for v in layer.values("y")]
         if any(layer.kind == "bar" for layer in self._scaled):
             y_values = [*y_values, *self._stacks()]
-        y = of_domain(y_values, self._y.get("scale") or {}, span=(self.height, 0))
+        y = domain_scale(y_values, self._y.get("scale") or {}, span=(self.height, 0))
         if self._x["type"] != "nominal":
             values = [v for layer in self._scaled for v in layer.values("x")]
-            return Places(of_domain(values, self._x.get("scale") or {}, span=(0, self.width)), y)
+            return Places(domain_scale(values, self._x.get("scale") or {}, span=(0, self.width)), y)
         found = [str(row[layer.channels["x"]["field"]]) for layer in self._scaled for row in layer.rows]
         names = [str(name) for name in self._x.get("sort", ()) if name in found] or list(dict.fromkeys(found))
         if not any(layer.kind == "bar" for layer in self._scaled):

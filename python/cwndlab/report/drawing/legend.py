@@ -33,7 +33,7 @@ class Legend(NamedTuple):
     options: Mapping[str, Any]
 
     @classmethod
-    def of_layers(cls, layers: Sequence[Layer]) -> Legend | None:
+    def from_layers(cls, layers: Sequence[Layer]) -> Legend | None:
         """The legend that the layers' channels ask for; None if they ask for none."""
         looks: dict[str, dict[str, Any]] = {}
         options: Mapping[str, Any] | None = None

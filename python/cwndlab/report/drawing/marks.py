@@ -31,7 +31,7 @@ class Layer(NamedTuple):
     rows: Sequence[Row]
 
     @classmethod
-    def of_spec(cls, spec: Spec, rows: Sequence[Row]) -> Layer:
+    def from_spec(cls, spec: Spec, rows: Sequence[Row]) -> Layer:
         """The layer of a chart in Vega-Lite."""
         for step in spec.get("transform", ()):
             rows = [row for row in rows if _holds(step["filter"], row)]

@@ -48,7 +48,9 @@ class Numbers(NamedTuple):
         return [format_number(v, "~g") if _mantissa(v) <= most else "" for v in ticks]
 
 
-def of_domain(values: Sequence[float], options: dict[str, object], *, span: tuple[float, float]) -> Numbers:
+def domain_scale(
+    values: Sequence[float], options: dict[str, object], *, span: tuple[float, float]
+) -> Numbers:
     """The scale of these numbers: of its own domain, or of theirs with 0 and rounded ends."""
     log = options.get("type") == "log"
     domain = options.get("domain")
