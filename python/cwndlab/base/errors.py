@@ -80,7 +80,7 @@ class StudyError(CwndlabError):
         if key := self.key or ".".join(map(str, self.path or ())):
             place += f"{key}: "
         own = place + self.problem + (f"; {self.right}" if self.right else "")
-        return "\n".join([own, *(one.text for one in self.others)])
+        return "\n".join([own, *(other.text for other in self.others)])
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles whole, so that a worker's error arrives as it was."""
@@ -170,7 +170,11 @@ def _misfit(
     wrong = {key: value for key, value in options.items() if key not in known}
     if not wrong:
         parameters = inspect.signature(function).parameters.values()
-        taken = [str(one.replace(annotation=one.empty)) for one in parameters if one.name != "self"]
+        taken = [
+            str(parameter.replace(annotation=parameter.empty))
+            for parameter in parameters
+            if parameter.name != "self"
+        ]
         called = function.__qualname__.removesuffix(".__init__")
         return f"{called}(): {error}; its arguments: {', '.join(taken)}"
     first, right = next(iter(wrong)), nearest(next(iter(wrong)), [key for key in known if key != "self"])

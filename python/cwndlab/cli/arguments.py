@@ -221,7 +221,7 @@ def takes_run_options(*names: str) -> Callable[[Callable[..., None]], Callable[.
             for name in names or RUN_OPTIONS:
                 kind, default = Parameter.KEYWORD_ONLY, getattr(RunOptions, name)
                 parameters.append(Parameter(name, kind, default=default, annotation=RUN_OPTIONS[name]))
-        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         vars(called)["__signature__"] = own.replace(parameters=parameters)
         return called
 

@@ -74,9 +74,9 @@ def _counts(tally: Mapping[str, int]) -> str:
 
 def estimates(result: RunResult) -> None:
     """Every number with its interval."""
-    for one in result.estimates.numbers:
-        words = estimate_text(one.value, one.ci_low, one.ci_high, one.unit)
-        echo(f"{one.cell}  {one.quantity}: {words}")
+    for number in result.estimates.numbers:
+        words = estimate_text(number.value, number.ci_low, number.ci_high, number.unit)
+        echo(f"{number.cell}  {number.quantity}: {words}")
 
 
 def as_json(result: RunResult, seconds: float) -> None:

@@ -47,7 +47,7 @@ def _check_apart_from_laws(cell: Cell) -> None:
         cell.check()
     except StudyError as error:
         errors = (error.without_others(), *error.others)
-        found = [one for one in errors if not isinstance(one, UnknownLawError)]
+        found = [error for error in errors if not isinstance(error, UnknownLawError)]
         if found:
             raise found[0].replace(others=found[1:]) from None
 

@@ -197,7 +197,7 @@ def core_error(compiled: Compiled, refused: ScenarioRefused) -> StudyError:
         right = None
         if unknown is not None:
             is_key, name, names = unknown
-            known, given = [_plain(one) for one in names], _plain(name)
+            known, given = [_plain(name) for name in names], _plain(name)
             if given in known:  # the key is right, and its value has not the unit that it needs
                 suffix = UNIT_SUFFIX.search(names[known.index(given)])
                 problem, right = "the value does not fit", suffix and f"write {_UNITS[suffix[1]]}"

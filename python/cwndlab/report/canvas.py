@@ -164,7 +164,7 @@ def legend_of(
     side = 28 if symbol == "stroke" else 10
     room = panel_width(spec) * (spec.columns or 1)
     lines = {name: wrap(label, (room - side) // LETTER) for name, label in short.items()}
-    widths = [SYMBOL_GAP + side + LETTER * max(map(len, one)) for one in lines.values()]
+    widths = [SYMBOL_GAP + side + LETTER * max(map(len, line)) for line in lines.values()]
     columns = _most_columns(widths, room)
     size = {"symbolType": symbol, "symbolSize": side**2, "symbolStrokeWidth": 2.5, "symbolOpacity": 1}
     # That of several panels is above their titles.

@@ -146,12 +146,12 @@ def _draw_both(
 
     both = overlay(kernel, simulated, (KERNEL, SIMULATOR))
     axis = list(both.labels.axes)[-1]
-    shared = [one for one in outputs.figures if one.kind in OVERLAID and AXIS not in one.where]
+    shared = [figure for figure in outputs.figures if figure.kind in OVERLAID and AXIS not in figure.where]
     joint = [one.model_copy(update={"series": [*one.series, axis], "about": _about(one)}) for one in shared]
-    rest = [one for one in outputs.figures if one not in shared]
+    rest = [figure for figure in outputs.figures if figure not in shared]
     sides = (_draw(outputs, rest, kernel, omitted), _draw(outputs, rest, simulated, []))
     found = [*_draw(outputs, joint, both, omitted), *_pairs(outputs, *sides)]
-    order = [one.id for one in outputs.figures]
+    order = [figure.id for figure in outputs.figures]
     return sorted(found, key=lambda drawing: order.index(drawing.figure))
 
 
@@ -288,7 +288,7 @@ def save_summary(report: Draft, directory: Path, finding: str = "", undecided: s
         "mean_changes": None,
     }
     if judged.joint is not None:
-        means = [{**one._asdict(), "compatible": one.compatible} for one in judged.joint.means]
+        means = [{**mean._asdict(), "compatible": mean.compatible} for mean in judged.joint.means]
         content["mean_changes"] = {"p": judged.joint.p, "means": means}
     save_inside(directory, "summary.json", json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
@@ -316,8 +316,8 @@ def joint_of(summary: Mapping[str, Any]) -> JointTest | None:
 
     try:
         found = summary["mean_changes"]
-        means = [{key: one[key] for key in MeanChange._fields} for one in found["means"]]
-        return JointTest(tuple(MeanChange(**one) for one in means), float(found["p"]))
+        means = [{key: mean[key] for key in MeanChange._fields} for mean in found["means"]]
+        return JointTest(tuple(MeanChange(**mean) for mean in means), float(found["p"]))
     except (KeyError, TypeError, ValueError):
         return None
 

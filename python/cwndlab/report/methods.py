@@ -391,7 +391,7 @@ def _token(token: str, tokens: Iterator[str]) -> str:
 
 def _argument(tokens: Iterator[str]) -> str:
     """What a command applies to: a group in braces, or the next sign."""
-    token = next((one for one in tokens if not one.isspace()), "")
+    token = next((token for token in tokens if not token.isspace()), "")
     return _token(token, tokens)
 
 

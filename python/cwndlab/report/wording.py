@@ -145,7 +145,9 @@ def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Labels) ->
         intervals = [e.interval for e in found if e is not None and e.ci_low < e.ci_high]
         unit = next((e.unit for e in found if e is not None), "")
         scales.append((column.group or at, unit))
-        ends.setdefault(scales[-1], [0.0]).extend(end for one in intervals for end in (one.low, one.high))
+        ends.setdefault(scales[-1], [0.0]).extend(
+            end for interval in intervals for end in (interval.low, interval.high)
+        )
     made = []
     for row, line in zip(rows, judged.cells, strict=True):
         numbers = []

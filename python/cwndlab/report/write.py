@@ -64,8 +64,8 @@ def build_view(report: Draft) -> ReportView:
     outputs, judged, outcomes = report.outputs, report.judged, report.outcomes
     drawings, results = report.drawings, report.results
     key = next((d for d in drawings if d.figure == outputs.key_figure), drawings[0] if drawings else None)
-    shows = next((one for one in outputs.figures if key is not None and one.id == key.figure), None)
-    others = [one for one in outputs.figures if one is not shows]
+    shows = next((figure for figure in outputs.figures if key is not None and figure.id == key.figure), None)
+    others = [figure for figure in outputs.figures if figure is not shows]
     finding = _finding(outputs, judged, [shows, *others] if shows is not None else [])
     twin = next((d for d in drawings if key is not None and d is not key and d.figure == key.figure), None)
     rest = [drawing for drawing in drawings if drawing is not key and drawing is not twin]
@@ -100,7 +100,7 @@ def build_view(report: Draft) -> ReportView:
         failed=_failed_connections(results),
         twin=_twin_view(report),
         chance=judged.incompatible.text if judged.incompatible else "",
-        means=(*(one.text for one in judged.joint.means), judged.joint.text) if judged.joint else (),
+        means=(*(mean.text for mean in judged.joint.means), judged.joint.text) if judged.joint else (),
         explained=_explained_line(report),
         finding=finding.shown,
         undecided=" ".join(filter(None, (finding.undecided, _agreement(report.twin_rows)))),
@@ -214,7 +214,7 @@ def _finding(outputs: Outputs, judged: Judged, figures: Sequence[Figure]) -> Hea
     claims = Headline(count_claims(judged.claims))
     if figures:
         found = first_headline(
-            [keep_one_statistic(one, outputs.quantities) for one in figures], judged.results
+            [keep_one_statistic(figure, outputs.quantities) for figure in figures], judged.results
         )
     else:
         found = headline_of_row(judged.grids[0]) if judged.grids else Headline()

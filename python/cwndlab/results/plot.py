@@ -119,7 +119,7 @@ class Plots:
         """
         chosen = self.records.only_cell()
         scenario = self.records.source.scenario(chosen)
-        names = [str(one["name"]) for one in scenario["links"]]
+        names = [str(link["name"]) for link in scenario["links"]]
         if link is not None and link not in names:
             raise NotFoundError(f'no direction "{link}"; {nearest(link, names)}')
         index = bottleneck(scenario["links"]) if link is None else names.index(link)
@@ -225,7 +225,9 @@ def plot_numbers(
 
     `titles` are those of the numbers, with their unit, and of the chart.
     """
-    numeric = [name for name, values in axes.items() if all(isinstance(one, int | float) for one in values)]
+    numeric = [
+        name for name, values in axes.items() if all(isinstance(value, int | float) for value in values)
+    ]
     x = x or next(iter([*numeric, *axes]), None)
     rows: Rows = []
     for key, number in numbers.data.items():

@@ -200,7 +200,9 @@ class ResultTables:
         from cwndlab.stats.difference import compare_datasets
 
         cells = {cell.id: cell for cell in self.results.cells}
-        found = [one for one in compare_datasets(other, self.results, kind).numbers if one.cell in cells]
+        found = [
+            number for number in compare_datasets(other, self.results, kind).numbers if number.cell in cells
+        ]
         if not found:
             raise NotFoundError("the runs have no number in common")
         rows = [
@@ -216,11 +218,11 @@ class ResultTables:
     def under(self, variations: Sequence[Variation]) -> Estimates:
         """A row for each cell and number that each choice moves or may move, with the choice."""
         rows = []
-        for one in variations:
-            cells = {cell.id for cell in self.results.cells} & one.cells
-            mine = replace(self, results=one.results)
+        for variation in variations:
+            cells = {cell.id for cell in self.results.cells} & variation.cells
+            mine = replace(self, results=variation.results)
             rows += [
-                (cell, (one.axis, one.value, *mine.estimate(cell.id, name)[1:]))
+                (cell, (variation.axis, variation.value, *mine.estimate(cell.id, name)[1:]))
                 for cell, name in mine._numbers()
                 if cell.id in cells
             ]

@@ -40,16 +40,16 @@ FLOW = "flow"
 
 def group_flows(quantities: Sequence[Quantity]) -> dict[str, dict[str, str]]:
     """Quantities measured for each flow: the name without the flow's -> flow -> quantity."""
-    names = {one.name for one in quantities}
+    names = {quantity.name for quantity in quantities}
     groups: dict[str, dict[str, str]] = {}
-    for one in quantities:
-        flow = one.options.get("traffic")
+    for quantity in quantities:
+        flow = quantity.options.get("traffic")
         if isinstance(flow, str):
             word = "".join(letter if letter.isalnum() else "_" for letter in flow)
-            parts = f"{one.name}_".split(f"_{word}_", 1)
-            name = "_".join(parts).rstrip("_") if len(parts) > 1 else one.name
-            if name == one.name or name not in names:
-                groups.setdefault(name, {})[flow] = one.name
+            parts = f"{quantity.name}_".split(f"_{word}_", 1)
+            name = "_".join(parts).rstrip("_") if len(parts) > 1 else quantity.name
+            if name == quantity.name or name not in names:
+                groups.setdefault(name, {})[flow] = quantity.name
     return groups
 
 

@@ -350,7 +350,7 @@ class Campaign:
         """
         data: dict[tuple[str, str], list[Value]] = {}
         failed: dict[str, str] = {}
-        known = {one.name: one for one in self.plan.study.outline.quantities}
+        known = {quantity.name: quantity for quantity in self.plan.study.outline.quantities}
         unmeasured: dict[str, Value] = {
             name: [] if is_list(known[name], known) else math.nan for name in self.ids
         }

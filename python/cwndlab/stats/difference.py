@@ -68,13 +68,13 @@ class DatasetComparison:
     @property
     def moved(self) -> list[NumberDifference]:
         """Those that differ: significant differences first, by size."""
-        moved = [one for one in self.numbers if not one.equal]
+        moved = [number for number in self.numbers if not number.equal]
         return sorted(moved, key=lambda one: (not one.significant, -one.change))
 
     @property
     def same(self) -> int:
         """How many are equal."""
-        return sum(one.equal for one in self.numbers)
+        return sum(number.equal for number in self.numbers)
 
 
 def compare_datasets(a: Results, b: Results, kind: str = "difference") -> DatasetComparison:

@@ -94,7 +94,7 @@ class JointTest(NamedTuple):
     @property
     def text(self) -> str:
         """The line below the means."""
-        apart = sum(not one.compatible for one in self.means)
+        apart = sum(not mean.compatible for mean in self.means)
         chance = f"p < {2 / (DRAWS + 1):.1g}" if self.p < 2 / (DRAWS + 1) else f"p = {self.p:.2g}"
         are = "is" if apart == 1 else "are"
         return (
@@ -242,7 +242,10 @@ class PlayedPaper:
         counts = self._played[2][:, counting].sum(axis=1)
         low, high = _ends(counts, "inverted_cdf")
         found = compatible.count(False)
-        if min((len(one.own.runs) for one in self._numbers.values() if one.counts), default=0) < FEWEST_DRAWN:
+        if (
+            min((len(number.own.runs) for number in self._numbers.values() if number.counts), default=0)
+            < FEWEST_DRAWN
+        ):
             n, miss = len(compatible), 1.0 - LEVEL
             most = next(k for k in range(n + 1) if binomial_cdf(k, n, miss) >= 1.0 - miss / 2.0)
             low, high = 0.0, max(high, float(most))

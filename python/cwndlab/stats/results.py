@@ -130,7 +130,9 @@ class Results(Cells):
             known = self._sample(cell_id, quantity, self.values(cell_id, quantity))
             info = self.labels.quantities.get(quantity)
             if info is not None and info.controls:
-                known = replace(known, controls=tuple(self.values(cell_id, one) for one in info.controls))
+                known = replace(
+                    known, controls=tuple(self.values(cell_id, control) for control in info.controls)
+                )
             self._samples[cell_id, quantity] = known
         return known
 

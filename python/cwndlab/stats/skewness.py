@@ -34,7 +34,7 @@ def stretch(n: int, scatter: float) -> tuple[float, float]:
     if not scatter > MILD:
         return 1.0, 1.0
     runs, scatters, entries = _table()
-    at = np.array([[np.interp(scatter, scatters, line) for line in one] for one in entries])
+    at = np.array([[np.interp(scatter, scatters, line) for line in entry] for entry in entries])
     below, above = (float(np.interp(n**-0.5, [0.0, *runs[::-1] ** -0.5], [1.0, *one[::-1]])) for one in at)
     return below, above
 

@@ -74,8 +74,8 @@ def _read_short_forms(given: dict[str, Any], wrong: Findings) -> Short:
     with wrong:
         return validate(Short, given)
     given = copy.deepcopy(given)
-    for one in wrong.errors:
-        leave_out(given, one.path or ())
+    for error in wrong.errors:
+        leave_out(given, error.path or ())
     try:
         return validate(Short, given)
     except StudyError:

@@ -84,9 +84,9 @@ class Labels:
                 axis.title or "",
                 axis.unit or "",
                 {
-                    label(one.name): one.title
-                    for one in axis.values
-                    if isinstance(one, AxisValue) and one.title
+                    label(value.name): value.title
+                    for value in axis.values
+                    if isinstance(value, AxisValue) and value.title
                 },
             )
             for name, axis in outline.axes.items()

@@ -160,7 +160,7 @@ class NetworkForm:
         keys = [key] if side is None else [f"{way}.{key}" for way in side.ways]
         for table, value in zip(chosen, values, strict=True):
             for link in self._bottleneck_names():
-                table |= {f"topology.links.{link}.{one}": value for one in keys}
+                table |= {f"topology.links.{link}.{key}": value for key in keys}
         return values[0]
 
     def _rate(self) -> str | Raw:

@@ -39,8 +39,8 @@ class Place(NamedTuple):
         """The error at this path, by default its own, and its others at theirs: with file, line and key."""
         findings = Findings()
         findings.note(self._located(error.without_others(), (error.path or ()) if path is None else path))
-        for one in error.others:
-            findings.note(one if one.path is None else self._located(one, one.path))
+        for other in error.others:
+            findings.note(other if other.path is None else self._located(other, other.path))
         return findings.error()
 
     def _located(self, error: StudyError, path: KeyPath) -> StudyError:

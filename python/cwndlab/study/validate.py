@@ -46,7 +46,7 @@ def validate(model: type[M], data: Mapping[str, Any]) -> M:
     for item in found:
         if not any(_explains(known, item) for known in causes):
             causes.append(item._replace(right=_alternatives(item, found)))
-    first, *others = [problem_at(one.path, one.problem, one.right) for one in causes]
+    first, *others = [problem_at(cause.path, cause.problem, cause.right) for cause in causes]
     raise first.replace(others=others)
 
 
@@ -101,7 +101,7 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[K
         for candidate in models:
             if (renamed := getattr(candidate, "renamed", {}).get(key)) is not None:
                 return path, f"there is no key {key!r} any more", renamed(table), 0
-        known = [field.alias or name for one in models for name, field in one.model_fields.items()]
+        known = [field.alias or name for model in models for name, field in model.model_fields.items()]
         known = [name for name in known if name != key]  # of another form of the value
         return path, f"unknown key {key!r}", nearest(key, known), 0
     if kind == "missing":

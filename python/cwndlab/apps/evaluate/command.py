@@ -148,11 +148,11 @@ def _subjects(
     from . import subjects
 
     if stack is None or stack not in stacks.names():
-        made = [subjects.congestion_control(one, on_kernel=on_kernel) for one in laws]
-        return made + [subjects.queue(one) for one in queues], stack
+        made = [subjects.congestion_control(law, on_kernel=on_kernel) for law in laws]
+        return made + [subjects.queue(queue) for queue in queues], stack
     if queues:
         raise StudyError(f"{stack} has no queues", key="--stack", right="leave it out")
-    return [subjects.from_stack(one, stack) for one in laws], None
+    return [subjects.from_stack(law, stack) for law in laws], None
 
 
 def _progress(quiet: bool, study: str) -> AbstractContextManager[Progress]:

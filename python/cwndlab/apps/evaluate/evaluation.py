@@ -296,7 +296,7 @@ def _write(evaluation: Evaluation, out: Path, options: RunOptions, seconds: floa
         "subjects": evaluation.subjects,
         "cards": evaluation.cards,
         "numbers": lambda row, names: [row.number(name) for name in names],
-        "findings": findings(evaluation.cards, [one.name for one in evaluation.subjects]),
+        "findings": findings(evaluation.cards, [subject.name for subject in evaluation.subjects]),
         "against_references": against_references,
         "has_summary": has_summary,
         "looks": LOOKS,

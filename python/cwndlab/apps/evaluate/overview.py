@@ -141,7 +141,8 @@ def against_references(card: Scorecard, subject: str) -> list[StandingCounts]:
 def has_summary(card: Scorecard) -> bool:
     """Whether the head says anything of a pack."""
     return any(
-        card.counts(one) or card.extremes(one) or against_references(card, one) for one in card.subjects
+        card.counts(subject) or card.extremes(subject) or against_references(card, subject)
+        for subject in card.subjects
     )
 
 

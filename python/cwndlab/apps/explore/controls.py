@@ -168,7 +168,7 @@ def derive_study(study: StudySpec) -> Explored:
         for name, axis in derived.outline.axes.items()
     ]
     found = replace(found, controls=tuple(controls)).keep_effective()
-    return replace(found, controls=tuple(_of_profile(one, study) for one in found.controls))
+    return replace(found, controls=tuple(_of_profile(control, study) for control in found.controls))
 
 
 def _of_profile(control: Control, study: StudySpec) -> Control:
@@ -179,7 +179,7 @@ def _of_profile(control: Control, study: StudySpec) -> Control:
     if control.group != "tcp" or key is None or key in given or own.value is not None:
         return control
     value = "" if own.title == UNKNOWN else f" ({own.title} in {study.base.tcp.profile})"
-    stops = [replace(one, title=f"the profile's{value}") if one is own else one for one in control.stops]
+    stops = [replace(stop, title=f"the profile's{value}") if stop is own else stop for stop in control.stops]
     return replace(control, stops=tuple(stops))
 
 
@@ -206,7 +206,7 @@ def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, st
         "parameter": parameter_axes(study, start),
     }
     axes = raw.setdefault("axes", {})
-    quantities = {one["name"] for one in raw.get("quantities", ())}
+    quantities = {quantity["name"] for quantity in raw.get("quantities", ())}
     # an axis of other cells alone may set such a key, too: what the page adds comes later
     taken = {key for name, axis in axes.items() if name in start.axes for key in targets(axis)}
     for group, found in new.items():
@@ -374,7 +374,7 @@ def own_titles(study: StudySpec, start: Cell) -> dict[str, str]:
     scenario = start.compiled.scenario
     link = scenario["links"][bottleneck(scenario["links"])]
     made = {"queue": link["queue"]["kind"]}
-    if all(one["kind"] in NO_RANDOM_LOSS for one in link["impairments"]):
+    if all(impairment["kind"] in NO_RANDOM_LOSS for impairment in link["impairments"]):
         made["loss"] = "0%"
     windows = {_segments(tcp["initial_window"], tcp["mss"]) for tcp in scenario["tcp"]}
     if len(windows) == 1:

@@ -62,7 +62,9 @@ def page(
             key="--cc",
             right="leave out -o: `cwndlab explore` serves the page and runs them",
         )
-    quic = [one.profile for one in derived.study.base.tcp.groups.values() if one.profile in stacks.names()]
+    quic = [
+        group.profile for group in derived.study.base.tcp.groups.values() if group.profile in stacks.names()
+    ]
     if quic:
         raise StudyError(
             f"pages of controls do not run {quic[0]}", right="leave out the flows with a QUIC stack"

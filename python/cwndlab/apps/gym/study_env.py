@@ -54,7 +54,7 @@ class Episodes:
             cell, engine_seed = cells[index], self.study.seed
             self._position += 1
         if (name := wanted.get("cell")) is not None:
-            by_id = {one.cell.id: one for one in cells}
+            by_id = {cell.cell.id: cell for cell in cells}
             if name not in by_id:
                 raise NotFoundError(f"no cell {name!r} has an agent; {nearest(str(name), by_id)}")
             cell = by_id[name]
@@ -102,9 +102,9 @@ class StudyEnv(gymnasium.Env[Observation, ActionValue]):  # type: ignore[misc]  
     ) -> None:
         self.interface = Interface(tuple(observation), action, every, history)
         self.episodes = Episodes(study, changes, split)
-        for one in self.episodes.study.cells:
-            if len(one.entries) > 1:
-                raise _several_flows_error(len(one.entries), one.cell.id)
+        for cell in self.episodes.study.cells:
+            if len(cell.entries) > 1:
+                raise _several_flows_error(len(cell.entries), cell.cell.id)
         self.observation_space, self.action_space = spaces(self.interface)
         self.render_mode = render_mode
         self._reward: Callable[[FlowStep], float] = reward_of(reward)

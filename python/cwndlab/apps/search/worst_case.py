@@ -258,7 +258,7 @@ def goal_of(space: Space, quantity: str, direction: Extreme | None = None) -> Go
 
     StudyError if there is no such quantity, or if its metric does not say which end is bad.
     """
-    known = {one.name: one for one in space.study.outline.quantities}
+    known = {quantity.name: quantity for quantity in space.study.outline.quantities}
     key = f"--{direction or 'worst'}"
     if quantity not in known:
         raise StudyError(f'there is no quantity "{quantity}"', key=key, right=nearest(quantity, known))

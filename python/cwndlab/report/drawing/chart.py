@@ -85,7 +85,7 @@ class Panel:
         self._title: list[str] = [title] if isinstance(title, str) else title
         self.layers = list(_layers(spec, rows))
         #: Those whose places are on the axes; others are placed in pixels.
-        self._scaled = [one for one in self.layers if one.channels["y"].get("scale", 0) is not None]
+        self._scaled = [layer for layer in self.layers if layer.channels["y"].get("scale", 0) is not None]
 
     def _channel(self, name: str) -> Spec:
         """What the layers say of x or y: the first that says something of a key."""
