@@ -19,7 +19,7 @@ from cwndlab.results import execution
 from cwndlab.results.result import RunResult
 from cwndlab.results.result_folder import files_of
 from cwndlab.results.result_tables import overview
-from cwndlab.runs.catalogue import CATALOGUE
+from cwndlab.runs.kernel_side import CATALOGUE
 from cwndlab.study import toml
 from cwndlab.study.cells import CellInfo, Cells
 from cwndlab.study.document import CLAIMS, Document, document_of_text, is_short, read_document

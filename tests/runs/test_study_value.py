@@ -10,7 +10,6 @@ import pytest
 
 import cwndlab
 from cwndlab import ArgumentError, Dumbbell, Flow, Link, Run, Study, StudyError
-from cwndlab.runs.catalogue import CATALOGUE
 from fake_core import FakeCore
 from small_study import TEXT, edited
 
@@ -27,7 +26,6 @@ def test_a_copied_study_equals_the_original_and_a_changed_one_does_not() -> None
     for made in (copy.deepcopy(study), pickle.loads(pickle.dumps(study)), Study.from_toml(TEXT)):
         assert made == study and hash(made) == hash(study)
         assert made.plan().cells[0].scenario == study.plan().cells[0].scenario
-    assert pickle.loads(pickle.dumps(study)).catalogue.metrics is not CATALOGUE.metrics
     assert study.set(iw=4) != study and study.set({"run.duration": "1s"}) != study
     assert len({study, study.set(iw=4), study.set({"iw": 4}), copy.copy(study)}) == 2
 

@@ -16,7 +16,7 @@ from cwndlab import _core
 from cwndlab._core import parse_quantity
 from cwndlab.base.engine_kinds import PACKET_QUEUES, is_unresponsive
 from cwndlab.base.errors import Findings, KeyPath, nearest, problem_at
-from cwndlab.base.laws import LawCode, built_in, kernel_knob
+from cwndlab.base.laws import built_in, kernel_knob
 from cwndlab.study import congestion, knobs, schema, stacks
 from cwndlab.study.base import Drawn
 from cwndlab.study.study_spec import Catalogue
@@ -39,18 +39,17 @@ MAX_LINKS = 100_000
 
 def compile_model(
     model: schema.Model,
-    folder: Path | None = None,
-    quantities: Sequence[schema.Quantity] = (),
-    catalogue: Catalogue | None = None,
+    folder: Path | None,
+    quantities: Sequence[schema.Quantity],
+    catalogue: Catalogue,
 ) -> Compiled:
     """The scenario of a model, with the windows of the quantities and the probes that they need.
 
-    `catalogue` says which record tables their metrics read, and what names of window laws mean next to the
-    engine's own. StudyError says what in the model is wrong.
+    `catalogue` says what names of window laws mean next to the engine's own. StudyError says what in the
+    model is wrong.
     """
     compiled = _Compiler(model, folder, catalogue).compile(resolve_windows(model, quantities))
-    if catalogue is not None:
-        switch_on(compiled.scenario, model, quantities, catalogue.metrics.tables_of)
+    switch_on(compiled.scenario, model, quantities)
     if not compiled.is_finite:
         place = origin(compiled, not_finite(compiled.scenario))
         raise problem_at(place, "this number is not finite", "write a plain number")
@@ -64,10 +63,9 @@ def _read_profile(name: str) -> tuple[Mapping[str, Any], knobs.Choices]:
 
 
 class _Compiler:
-    def __init__(self, model: schema.Model, folder: Path | None, catalogue: Catalogue | None) -> None:
+    def __init__(self, model: schema.Model, folder: Path | None, catalogue: Catalogue) -> None:
         self.model = model
-        self.laws: Mapping[str, LawCode] = catalogue.laws if catalogue is not None else {}
-        self.kernel_laws = catalogue.kernel_laws if catalogue is not None else frozenset
+        self.laws, self.kernel_laws = catalogue.laws, catalogue.kernel_laws
         self.folder = folder
         self.nodes = {name: index for index, name in enumerate(model.topology.nodes)}
         self.links: list[dict[str, Any]] = []

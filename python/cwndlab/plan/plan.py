@@ -248,7 +248,7 @@ class Plan:
                 at = (*origin(cell.compiled, ["traffic", str(index), "stack"]), "profile")
                 problem = problem_at(at, f"a kernel does not run {stack}", "run the simulator")
                 raise cell.study.locate_refusal(problem, cell.axes)
-        error = find_simulator_only(self.study.outline.quantities, self.study.catalogue.metrics.tables_of)
+        error = find_simulator_only(self.study.outline.quantities)
         if error is not None:
             raise self.study.place.locate(error)
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from cwndlab.base.errors import StudyError, problem_at
 from cwndlab.records.critical_path import SENDER_PROBES
 from cwndlab.records.run_view import bottleneck
 from cwndlab.study import schema
-
-#: The record tables that a quantity's metric reads.
-TablesOf = Callable[[schema.Quantity], Collection[str]]
+from cwndlab.study.quantities import metric_tables
 
 
 def switch_on(
     scenario: Mapping[str, Any],
     model: schema.Model,
     quantities: Sequence[schema.Quantity],
-    tables_of: TablesOf,
 ) -> None:
     """Switches on, in a compiled scenario, what the metrics of these quantities read.
 
@@ -29,7 +26,7 @@ def switch_on(
     names = {link["name"]: index for index, link in enumerate(scenario["links"])}
     present = {entry.name for entry in model.traffic if entry.count > 0}
     for position, quantity in enumerate(quantities):
-        tables = tables_of(quantity)
+        tables = metric_tables(quantity)
         if not _has_traffic(quantity.options.get("traffic"), present):
             continue
         if "segments" in tables and probes["segments_at"] is None:
@@ -73,10 +70,10 @@ def needed_probes(probes: Mapping[str, Any], tables: Collection[str]) -> dict[st
 SIMULATED = frozenset({"limits", "states", "timeouts", "accecn"})
 
 
-def find_simulator_only(quantities: Sequence[schema.Quantity], tables_of: TablesOf) -> StudyError | None:
+def find_simulator_only(quantities: Sequence[schema.Quantity]) -> StudyError | None:
     """The first quantity that only the simulator can measure, at the study's own key."""
     for position, quantity in enumerate(quantities):
-        if missing := sorted(SIMULATED.intersection(tables_of(quantity))):
+        if missing := sorted(SIMULATED.intersection(metric_tables(quantity))):
             return problem_at(
                 ("quantities", position, "metric"),
                 f"metric {quantity.metric} reads {', '.join(missing)}, which runs on a kernel do not record",

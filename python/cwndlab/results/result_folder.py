@@ -25,8 +25,8 @@ from cwndlab.plan.load import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.contents import MAX_README, README, REPORT
 from cwndlab.runs.campaign import Campaign
-from cwndlab.runs.catalogue import CATALOGUE
 from cwndlab.runs.executors.threads import Threads
+from cwndlab.runs.kernel_side import CATALOGUE
 from cwndlab.runs.store.folder_store import FolderStore
 from cwndlab.study import toml
 from cwndlab.study.document import CLAIMS, document_of_text

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from cwndlab.base.errors import ExtraError, StudyError
+from cwndlab.study.study_spec import Catalogue
 
 from .executors.protocol import Executor, Progress, Work
 
@@ -136,3 +137,7 @@ def kernel_laws() -> Mapping[str, Sequence[str]]:
     """The congestion controls of the kernels that were built, each with the kernels that have it."""
     found = find_kernels()
     return found.kernels_by_law() if found is not None else {}
+
+
+#: The congestion controls of the kernels that were built; a study adds the user's own.
+CATALOGUE = Catalogue(kernel_laws=kernel_laws)

@@ -17,6 +17,7 @@ from .consistency import check_study
 from .document import CLAIMS, MAX_DEPTH, Document, is_short, put_all, read_toml
 from .expand import SHORT, expand
 from .place import Place
+from .quantities import metric_shapes
 from .shorthand import NETWORKS
 from .study_spec import Catalogue, StudySpec, place_in
 from .validate import validate, validate_at
@@ -55,7 +56,7 @@ def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
     if findings.errors and not raw.keys() & {"topology", *NETWORKS}:
         raise findings.error()  # the network is missing because its key is misspelt
     try:
-        expanded = expand(raw, catalogue.metrics.shapes)
+        expanded = expand(raw, metric_shapes)
     except StudyError as error:
         findings.note(place.locate(error))
         raise findings.error() from None

@@ -17,6 +17,7 @@ from .expr import names_in
 from .files import read_csv
 from .grammar import Compare
 from .outputs import FIGURE_KEYS, Column, Figure, Listing, Mark, Table, Variant
+from .quantities import find_faults
 from .resolve import Names, references
 from .study_spec import StudySpec
 from .values import is_among
@@ -34,7 +35,7 @@ def check_study(study: StudySpec, findings: Findings) -> set[str]:
     before = len(findings.errors)
     with findings:
         _quantities(study)
-        for fault in study.catalogue.metrics.faults(study.outline.quantities):
+        for fault in find_faults(study.outline.quantities):
             findings.note(study.place.locate(fault))
     return {"quantities"} if len(findings.errors) > before else set()
 

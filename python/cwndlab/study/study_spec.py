@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from cwndlab.base.errors import Findings, KeyPath, StudyError
 from cwndlab.base.laws import LawCode
 
 from . import schema
 from .document import Document
-from .measures import Shape
 from .place import Place, dotted_key
 from .resolve import Names, put, resolve, steps
-from .schema import Quantity
 from .validate import leave_out, validate
 from .values import label
 from .windows import resolve_windows
@@ -215,24 +213,10 @@ def place_in(document: Document, raw: Mapping[str, Any], origins: Mapping[KeyPat
     return Place(raw, document.file, document.text, written, origins, tuple(document.changes))
 
 
-class Metrics(Protocol):
-    """The metrics, as far as a study has to know them."""
-
-    def shapes(self) -> Mapping[str, Shape]:
-        """What `measure` needs to know about each metric."""
-
-    def tables_of(self, quantity: Quantity) -> Collection[str]:
-        """The record tables that a quantity's metric reads: their probes are switched on."""
-
-    def faults(self, quantities: Sequence[Quantity]) -> Iterator[StudyError]:
-        """The quantities whose metric, options or unit do not fit, each with its path in the study."""
-
-
 @dataclass(frozen=True)
 class Catalogue:
-    """What the names in a study mean."""
+    """The congestion controls that a study can name next to the engine's."""
 
-    metrics: Metrics = field(repr=False, compare=False)
     #: Congestion controls of the user's own, by what the study calls them; never from a study file.
     laws: Mapping[str, LawCode] = field(default_factory=dict)
     #: The congestion controls of the kernels that could run the study, by the kernels' names.

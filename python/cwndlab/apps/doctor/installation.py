@@ -12,9 +12,8 @@ from pathlib import Path
 from cwndlab.base.core import Check
 from cwndlab.base.errors import CwndlabError, install
 from cwndlab.plan.load import build_checked
-from cwndlab.runs.catalogue import CATALOGUE
 from cwndlab.runs.executors.threads import available
-from cwndlab.runs.kernel_side import kernels
+from cwndlab.runs.kernel_side import CATALOGUE, kernels
 from cwndlab.study.document import read_document, shipped_studies
 from cwndlab.study.study_spec import StudySpec
 

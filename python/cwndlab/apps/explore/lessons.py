@@ -11,7 +11,7 @@ from typing import Any
 from cwndlab.apps.gallery.index import LIST
 from cwndlab.plan.load import build_checked
 from cwndlab.report import render
-from cwndlab.runs.catalogue import CATALOGUE
+from cwndlab.runs.kernel_side import CATALOGUE
 from cwndlab.study.document import read_document, read_toml
 from cwndlab.study.files import read_text
 from cwndlab.study.study_spec import StudySpec

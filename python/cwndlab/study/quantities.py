@@ -11,46 +11,39 @@ from pydantic import create_model
 
 from cwndlab.base.errors import StudyError, problem_at
 from cwndlab.metrics import Metric, built_in, get, names, scale_of
-from cwndlab.study.base import Strict
-from cwndlab.study.measures import Shape, nearest_metric
-from cwndlab.study.schema import Quantity
-from cwndlab.study.study_spec import Catalogue
-from cwndlab.study.validate import validate
 
-from .kernel_side import kernel_laws
+from .base import Strict
+from .measures import Shape, nearest_metric
+from .schema import Quantity
+from .validate import validate
 
 
-class _Metrics:
-    """The metrics, as a study needs them."""
-
-    def shapes(self) -> Mapping[str, Shape]:
-        """The options and the unit of every metric, and whether it gives a list."""
-        own = {name: _shape(get(name)) for name in names() if name not in _built_in_shapes()}
-        return {**_built_in_shapes(), **own}
-
-    def tables_of(self, quantity: Quantity) -> Collection[str]:
-        """The record tables that a quantity's metric reads: their probes are switched on."""
-        return () if quantity.metric is None else get(quantity.metric).tables
-
-    def faults(self, quantities: Sequence[Quantity]) -> Iterator[StudyError]:
-        """The quantities whose metric, options or unit do not fit; units only where all metrics fit."""
-        fits = True
-        for index, quantity in enumerate(quantities):
-            for fault in _faults(index, quantity):
-                fits = False
-                yield fault
-        by_name = {quantity.name: quantity for quantity in quantities}
-        yield from _not_centred(by_name) if fits else ()
-        for index, quantity in enumerate(by_name.values() if fits else ()):
-            try:
-                scale_of(quantity, by_name)
-            except ValueError as error:
-                key = "derived" if quantity.unit is None else "unit"
-                yield problem_at(("quantities", index, key), str(error))
+def metric_shapes() -> Mapping[str, Shape]:
+    """The options and the unit of every metric, and whether it gives a list."""
+    own = {name: _shape(get(name)) for name in names() if name not in _built_in_shapes()}
+    return {**_built_in_shapes(), **own}
 
 
-#: The metrics of cwndlab and of the user's own, and the congestion controls of the kernels that were built.
-CATALOGUE = Catalogue(_Metrics(), kernel_laws=kernel_laws)
+def metric_tables(quantity: Quantity) -> Collection[str]:
+    """The record tables that a quantity's metric reads: their probes are switched on."""
+    return () if quantity.metric is None else get(quantity.metric).tables
+
+
+def find_faults(quantities: Sequence[Quantity]) -> Iterator[StudyError]:
+    """The quantities whose metric, options or unit do not fit; units only where all metrics fit."""
+    fits = True
+    for index, quantity in enumerate(quantities):
+        for fault in _faults(index, quantity):
+            fits = False
+            yield fault
+    by_name = {quantity.name: quantity for quantity in quantities}
+    yield from _not_centred(by_name) if fits else ()
+    for index, quantity in enumerate(by_name.values() if fits else ()):
+        try:
+            scale_of(quantity, by_name)
+        except ValueError as error:
+            key = "derived" if quantity.unit is None else "unit"
+            yield problem_at(("quantities", index, key), str(error))
 
 
 @cache
