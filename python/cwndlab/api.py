@@ -15,9 +15,10 @@ from cwndlab.base.writing import number_of, output_errors, write_atomic
 from cwndlab.metrics import unit_of
 from cwndlab.plan.load import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
+from cwndlab.report.contents import REPORT
 from cwndlab.results import execution
 from cwndlab.results.result import RunResult
-from cwndlab.results.result_folder import files_of
+from cwndlab.results.result_folder import files_of, open_folder
 from cwndlab.results.result_tables import overview
 from cwndlab.runs.kernel_side import CATALOGUE
 from cwndlab.study import toml
@@ -423,6 +424,7 @@ class Study(StudySpec):
         return execution.stream(study, options, out=out, **more)
 
 
+@check_arguments
 def open_results(folder: str | Path) -> RunResult:
     """The results in a folder that `run` wrote. Takes no lock, writes nothing.
 
@@ -439,4 +441,7 @@ def open_results(folder: str | Path) -> RunResult:
         OutputError: the folder has no results.
 
     """
-    return execution.open_results(folder, Study)
+    with open_folder(Path(folder), Study) as (campaign, _):
+        result = RunResult.from_campaign(campaign, Path(folder))
+    result.report = Path(folder) / REPORT
+    return result

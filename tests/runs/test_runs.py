@@ -12,14 +12,13 @@ import pyarrow as pa
 import pytest
 
 import cwndlab
-from cwndlab.api import Study
+from cwndlab.api import Study, open_results
 from cwndlab.base.errors import OutputError, StudyError
 from cwndlab.results import result_folder as folder
-from cwndlab.results.execution import open_results, report_again, run_study
+from cwndlab.results.execution import report_again, run_study
 from cwndlab.runs import campaign, progress
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.stats.results import Results
-from cwndlab.study.study_spec import StudySpec
 from fake_core import FakeCore, replace_core
 from small_study import TEXT, edited
 
@@ -178,7 +177,7 @@ def test_what_another_version_ran_is_reported_again(
     newer = FakeCore(version="fake-2")
     replace_core(newer)
     monkeypatch.setattr("cwndlab.runs.work.code_digest", lambda metric: "other code")
-    again = open_results(tmp_path / "out", StudySpec)
+    again = open_results(tmp_path / "out")
     assert repr(again.estimates) == repr(run.estimates)
     page = report_again(tmp_path / "out").read_text(encoding="utf-8")
     assert "cwndlab fake-2 of another build; the numbers are as measured then" in page
@@ -198,7 +197,7 @@ def test_what_a_version_measures_otherwise_is_named(
     file.write_text(json.dumps({**json.loads(file.read_text()), "value_ids": {}}))  # as of 0.2
     monkeypatch.setattr("cwndlab.runs.work.code_digest", lambda metric: "other code")
     with pytest.raises(OutputError, match=r"measures goodput.* by other code, so 6 of 6 replicates"):
-        open_results(tmp_path / "out", StudySpec)
+        open_results(tmp_path / "out")
 
 
 def test_a_notebook_shows_no_markup_of_a_study(fake_core: FakeCore) -> None:

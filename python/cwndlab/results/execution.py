@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cwndlab import _core
-from cwndlab.base.errors import StudyError, check_arguments
+from cwndlab.base.errors import StudyError
 from cwndlab.base.plain_files import write_inside
 from cwndlab.base.usercode import stop_loading
 from cwndlab.metrics import own_code
@@ -228,22 +228,10 @@ def stream(study: StudySpec, options: RunOptions | None = None, **more: Unpack[O
     return Stream(lambda finished: run_study(study, chosen, finished=finished), axes)
 
 
-@check_arguments
-def open_results(folder: str | Path, kind: type[StudySpec]) -> RunResult:
-    """The results in a folder that `run` wrote, their study as this type; OutputError if it has none.
-
-    Takes no lock, writes nothing.
-    """
-    with folders.open_folder(Path(folder), kind) as (campaign, _):
-        result = RunResult.from_campaign(campaign, Path(folder))
-    result.report = Path(folder) / REPORT
-    return result
-
-
 def report_again(folder: Path, *, pictures: bool = False) -> Path:
     """Writes the report of a finished run again, its figures also as PDF and PNG if wanted; its path.
 
-    OutputError as `open_results`, and if what another version ran would have to be run again.
+    OutputError if the folder has no results, or if what another version ran would have to be run again.
     """
     with folders.open_folder(folder) as (campaign, content):
         if not campaign.is_of_this_version:
