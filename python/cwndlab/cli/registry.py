@@ -22,6 +22,7 @@ _COMMANDS = {
     "run": f"{_HERE}.run:run",
     "report": f"{_HERE}.report:report",
     "compare": f"{_APPS}.compare.command:compare",
+    "check-change": f"{_APPS}.check_change.command:check_change",
     "export": f"{_APPS}.export.command:export",
     "trace": f"{_HERE}.trace:trace",
     "shell": f"{_LINUX}.commands.shell:shell",

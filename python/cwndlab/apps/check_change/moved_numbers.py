@@ -1,0 +1,211 @@
+"""How far a change moves the numbers of a study, and whether by more than a margin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from cwndlab.base.errors import StudyError, nearest
+from cwndlab.base.writing import markdown_lines, number_of
+from cwndlab.report.digits import number, percent
+from cwndlab.stats.distributions import LEVEL
+from cwndlab.stats.intervals import Interval
+from cwndlab.stats.results import Results
+from cwndlab.stats.sample import Sample, relate
+
+#: Rows of the table of a summary.
+MOST_SHOWN = 40
+
+
+class ChangeKind(StrEnum):
+    """What is known of a number after a change."""
+
+    MOVED = "moved"
+    """Surely by more than the margin."""
+    UNDECIDED = "undecided"
+    """Whether by more than the margin, these runs do not tell."""
+    UNTESTED = "not tested"
+    """There are too few runs for an interval."""
+    WITHIN = "within the margin"
+    EQUAL = "equal"
+    """In every run."""
+
+
+class Change(NamedTuple):
+    """A number before and after a change."""
+
+    study: str
+    cell: str
+    quantity: str
+    unit: str
+    before: float
+    after: float
+    found: Interval
+    """After over before, or their difference where the quantity may be 0 or negative."""
+    is_ratio: bool
+    kind: ChangeKind
+
+    @property
+    def relative(self) -> float:
+        """By how much it moved, relative to before."""
+        return (
+            self.found.value - 1
+            if self.is_ratio
+            else (self.after - self.before) / abs(self.before or math.nan)
+        )
+
+    @property
+    def name(self) -> str:
+        """The number in words."""
+        return f"{self.quantity} at {self.cell}" if self.cell != "base" else self.quantity
+
+    @property
+    def by(self) -> str:
+        """By how much it moved, with the interval."""
+        if self.kind is ChangeKind.EQUAL:
+            return "equal"
+        low, high = self.found.low, self.found.high
+        if self.is_ratio:
+            between = "" if math.isnan(low) else f" ({percent(low - 1)} to {percent(high - 1)})"
+            return f"{percent(self.relative)}{between}"
+        between = "" if math.isnan(low) else f" ({number(low)} to {number(high)})"
+        return f"{number(self.found.value)} {self.unit}{between}"
+
+
+def find_changes(
+    study: str, before: Results, after: Results, margin: float, quantities: Collection[str] = ()
+) -> list[Change]:
+    """The numbers that both have, or those of `quantities`, with what is known of each.
+
+    The intervals of all that differ cover at 95 % together (Bonferroni): a change without effect fails
+    at most one check in twenty, however many numbers it compares. `margin` is relative.
+    """
+    _check_names(quantities, after)
+    pairs: list[tuple[str, str, Sample, Sample]] = []
+    for cell, quantity in after.data:
+        wanted = not quantities or quantity in quantities
+        if wanted and (cell, quantity) in before.data and not after.is_list(quantity):
+            x, y = before.sample(cell, quantity), after.sample(cell, quantity)
+            pairs.append((cell, quantity, x.keep_common(y), y.keep_common(x)))
+    differ = sum(not x.equals(y) for _, _, x, y in pairs)
+    level = 1 - (1 - LEVEL) / max(differ, 1)
+    return [_change(study, cell, quantity, x, y, margin, level) for cell, quantity, x, y in pairs]
+
+
+def _check_names(quantities: Collection[str], results: Results) -> None:
+    known = list(dict.fromkeys(quantity for _, quantity in results.data))
+    for name in quantities:
+        if name not in known:
+            raise StudyError(f'the study measures no "{name}"', key="--on", right=nearest(name, known))
+
+
+def _change(
+    study: str, cell: str, quantity: str, x: Sample, y: Sample, margin: float, level: float
+) -> Change:
+    a, b = x.estimate().value, y.estimate().value
+    is_ratio = a > 0 and b > 0
+    related = relate("ratio" if is_ratio else "difference", y, x)
+    found = related.estimate(level)
+    low, high = found.decided
+    if not is_ratio:
+        low, high = (
+            1 + end / abs(a) if a else math.copysign(math.inf, end) if end else 1.0 for end in (low, high)
+        )
+    if x.equals(y):
+        kind = ChangeKind.EQUAL
+    elif math.isnan(low) or math.isnan(high):
+        kind = ChangeKind.UNTESTED
+    elif low > 1 + margin or high < 1 - margin:
+        kind = ChangeKind.MOVED
+    elif low >= 1 - margin and high <= 1 + margin:
+        kind = ChangeKind.WITHIN
+    else:
+        kind = ChangeKind.UNDECIDED
+    unit = x.unit if not is_ratio else ""
+    return Change(study, cell, quantity, unit or x.unit, a, b, found, is_ratio, kind)
+
+
+def by_size(changes: Iterable[Change]) -> list[Change]:
+    """The numbers that are not equal: surely moved ones first, the largest relative change first."""
+    order = list(ChangeKind)
+    found = [one for one in changes if one.kind is not ChangeKind.EQUAL]
+    return sorted(found, key=lambda one: (order.index(one.kind), -abs(_or(one.relative, math.inf))))
+
+
+def _or(value: float, other: float) -> float:
+    return other if math.isnan(value) else value
+
+
+def verdict(changes: Sequence[Change], margin: float) -> str:
+    """The answer in a sentence, with the largest change."""
+    moved = [one for one in by_size(changes) if one.kind is ChangeKind.MOVED]
+    beyond = f" by more than {number(100 * margin)} %" if margin else ""
+    if moved:
+        first = moved[0]
+        largest = f"{first.name} moved by {first.by}"
+        others = f"; {len(moved) - 1} more moved{beyond}" if len(moved) > 1 else ""
+        return f"{largest}{others}, of {number_of(len(changes), 'number')}."
+    counts = {kind: sum(one.kind is kind for one in changes) for kind in ChangeKind}
+    parts = [
+        f"{counts[kind]} {words}"
+        for kind, words in (
+            (ChangeKind.EQUAL, "equal"),
+            (ChangeKind.WITHIN, "within the margin"),
+            (ChangeKind.UNDECIDED, "undecided"),
+            (ChangeKind.UNTESTED, "with too few runs for a test"),
+        )
+        if counts[kind]
+    ]
+    return f"No number is sure to have moved{beyond}: {', '.join(parts) or 'none was compared'}."
+
+
+def markdown(changes: Sequence[Change], margin: float) -> str:
+    """The summary: the answer, and a table of what is not equal."""
+    shown = by_size(changes)
+    several = len({one.study for one in changes}) > 1
+    lines = [verdict(changes, margin), ""]
+    if shown:
+        head = [*(["study"] if several else []), "number", "before", "after", "change", ""]
+        rows = [
+            [
+                *([one.study] if several else []),
+                one.name,
+                f"{number(one.before)} {one.unit}".strip(),
+                f"{number(one.after)} {one.unit}".strip(),
+                one.by,
+                str(one.kind),
+            ]
+            for one in shown[:MOST_SHOWN]
+        ]
+        lines += markdown_lines(head, rows)
+    if len(shown) > MOST_SHOWN:
+        lines += ["", f"{len(shown) - MOST_SHOWN} more differ."]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def junit(changes: Sequence[Change], margin: float) -> bytes:
+    """A JUnit file: a suite for each study, a test case for each number; what moved has failed."""
+    root = ElementTree.Element("testsuites")
+    for study in dict.fromkeys(one.study for one in changes):
+        of_study = [one for one in changes if one.study == study]
+        failed = [one for one in of_study if one.kind is ChangeKind.MOVED]
+        skipped = [one for one in of_study if one.kind in (ChangeKind.UNDECIDED, ChangeKind.UNTESTED)]
+        counts = {"tests": len(of_study), "failures": len(failed), "skipped": len(skipped)}
+        suite = ElementTree.SubElement(
+            root, "testsuite", {"name": study, **{name: str(count) for name, count in counts.items()}}
+        )
+        for one in of_study:
+            case = ElementTree.SubElement(suite, "testcase", {"classname": study, "name": one.name})
+            text = f"{number(one.before)} to {number(one.after)} {one.unit}: {one.by}, {one.kind}"
+            if one in failed:
+                ElementTree.SubElement(
+                    case, "failure", {"message": f"margin {number(100 * margin)} %: {text}"}
+                )
+            elif one in skipped:
+                ElementTree.SubElement(case, "skipped", {"message": text})
+    ElementTree.indent(root)
+    data: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return data + b"\n"
