@@ -92,7 +92,7 @@ def test_a_list_of_kernels_is_an_axis_whose_changes_are_shown() -> None:
         ("kernel=6.12", "6.12"),
         ("kernel=7.3", "7.3"),
     ]
-    results, changes = study.outline.tables
+    changes, results = study.outline.tables
     assert results.rows == ["kernel"]
     assert changes.id == "results-changes" and changes.rows == []
     (column,) = changes.columns

@@ -145,7 +145,7 @@ def _build(
             "cpu_seconds": round(cpu_s() - began[1], 1),
         }
         (done / "about.json").write_text(json.dumps(facts, indent=1) + "\n")
-        folder = home / f"{facts['version']}-{recipe.digest}"
+        folder = home / recipe.name_of(str(facts["version"]))
         if folder.exists():
             shutil.rmtree(folder)
         done.rename(folder)

@@ -127,6 +127,10 @@ class Law:
         return cls(path, tuple(names))
 
 
+#: Characters of the names of patches and laws in the name of a kernel.
+MOST_NAMED = 40
+
+
 @dataclass(frozen=True)
 class Recipe:
     """A series with what is added to it. Its digest names what is built."""
@@ -171,6 +175,15 @@ class Recipe:
     def base(self) -> Recipe:
         """The same without laws: what a tree is compiled as before laws are added."""
         return Recipe(self.series, self.patches, (), self.config)
+
+    def name_of(self, version: str) -> str:
+        """The name of what is built: the version, what its patches and laws are called, and the digest."""
+        stems = [re.sub(r"[^A-Za-z0-9_.]+", "-", path.stem).strip("-.") for path in self._added]
+        return "-".join([version, *filter(None, ["-".join(filter(None, stems))[:MOST_NAMED]]), self.digest])
+
+    @property
+    def _added(self) -> list[Path]:
+        return [*self.patches, *(law.path for law in self.laws)]
 
     @property
     def digest(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cwndlab.base.errors import StudyError
@@ -55,6 +55,8 @@ class Headline(NamedTuple):
 
     shown: str = ""
     undecided: str = ""
+    by_kernel: float = 0.0
+    """By how many times a kernel's largest number exceeds another kernel's; 0 where the runs do not tell."""
 
 
 class Contrast(NamedTuple):
@@ -92,10 +94,15 @@ class DrawnLines(NamedTuple):
 
 
 def first_headline(figures: Sequence[Figure], results: Results) -> Headline:
-    """Of the first figure that shows something; what the first of all leaves open stays with it."""
+    """Of the first figure that shows something; what the first of all leaves open stays with it.
+
+    In a study of several kernels, of the figure in which these differ most.
+    """
     undecided = ""
-    for spec in figures:
-        found = headline(spec, results)
+    headlines: Iterable[Headline] = (headline(spec, results) for spec in figures)
+    if any(KERNELS in spec.series for spec in figures):
+        headlines = sorted(headlines, key=lambda headline: -headline.by_kernel)
+    for found in headlines:
         undecided = undecided or found.undecided
         if found.shown:
             return Headline(found.shown, undecided)
@@ -120,7 +127,8 @@ def headline(spec: Figure, results: Results) -> Headline:
     undecided = found[0].undecided or (found[1].undecided if len(found) > 2 else "")
     if shown and not asked and found[0].undecided and not found[0].shown:
         undecided = ""  # the other questions have an answer
-    return Headline(" ".join(one.shown for one in shown), undecided)
+    by_kernel = max((one.relative for one in asked if one.shown), default=0.0)
+    return Headline(" ".join(one.shown for one in shown), undecided, by_kernel)
 
 
 def _drawn(spec: Figure, results: Results) -> DrawnLines:

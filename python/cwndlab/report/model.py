@@ -197,6 +197,8 @@ class TwinView(NamedTuple):
     rule: str
     #: Of cells with numbers that differ: a sentence for each about where both sides spend the time.
     budgets: tuple[str, ...] = ()
+    last: bool = False
+    """Whether it comes after the results: where several kernels run, these are the question."""
 
 
 class Simulator(NamedTuple):

@@ -12,6 +12,7 @@ from cwndlab.base.writing import number_of, save_inside
 from cwndlab.records.failures import SHOWN
 from cwndlab.stats.tables import JudgedTable, derived_unit, margin_of
 from cwndlab.stats.verdict import rule_text
+from cwndlab.study.kernels import AXIS as KERNELS
 from cwndlab.study.outputs import Figure, Margin, Table
 
 from . import render
@@ -166,9 +167,10 @@ def _twin_view(report: Draft) -> TwinView | None:
 
     outputs = report.outputs
     titles = {spec.id: spec.title for spec in outputs.tables}
-    return twin.view(
+    view = twin.view(
         report.twin, report.twin_rows, report.results, titles, outputs.quantities, report.twin_budgets
     )
+    return view._replace(last=KERNELS in report.results.labels.axes)
 
 
 def _claim_verdicts(outcomes: Sequence[ChoiceOutcome]) -> Mapping[str, tuple[Verdicts, Verdicts]]:

@@ -1,7 +1,7 @@
 """`kernel = ["6.12", "7.3"]` in [run]: the study on several kernels, written out as an axis.
 
-Tables show the kernels side by side, and each table of numbers is followed by one of the differences. Tables
-with published numbers and figures of single runs are shown once for each kernel.
+Each table of numbers shows the kernels side by side, after one of the differences. Tables with
+published numbers and figures of single runs are shown once for each kernel.
 """
 
 from __future__ import annotations
@@ -112,12 +112,8 @@ def _marks(mark: Raw, tables: Sequence[Raw], names: Sequence[str]) -> Iterator[R
 
 
 def _tables(table: Raw, names: Sequence[str]) -> Iterator[Raw]:
-    if "published" in table:
-        yield from (_of_kernel(table, name) for name in names)
-    elif AXIS not in table.get("rows", ()):
-        yield {**table, "rows": [*table.get("rows", ()), AXIS]}
-    else:
-        yield table
+    """What changes from the first kernel to the others, and then the kernels side by side."""
+    rows = table.get("rows", ())
     columns = [
         _difference(column, name, names[0])
         for name in names[1:]
@@ -130,9 +126,13 @@ def _tables(table: Raw, names: Sequence[str]) -> Iterator[Raw]:
             "id": f"{table['id']}-changes",
             "title": f"{table['title']}: the change from kernel {names[0]}",
             **kept,
-            "rows": [axis for axis in table["rows"] if axis != AXIS],
+            "rows": [axis for axis in rows if axis != AXIS],
             "columns": columns,
         }
+    if "published" in table:
+        yield from (_of_kernel(table, name) for name in names)
+    else:
+        yield table if AXIS in rows else {**table, "rows": [*rows, AXIS]}
 
 
 def _difference(column: Raw, name: str, first: str) -> Raw:
