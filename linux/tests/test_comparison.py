@@ -63,7 +63,7 @@ def test_a_transfer_that_completes_on_one_side_only_is_infinitely_far() -> None:
 
 def test_the_simulator_agrees_with_itself_and_not_with_a_longer_delay() -> None:
     scenario = Scenario(10.0, 40.0, 1.0, "drop-tail", False, 0.01, ((Transfer(0, 90_000, "cubic"),),), 7)
-    runs = [simulate(one.compiled(), 7) for one in (scenario, scenario, replace(scenario, rtt_ms=41.0))]
+    runs = [simulate(one.compile(), 7) for one in (scenario, scenario, replace(scenario, rtt_ms=41.0))]
     assert compare(runs[0], runs[1]).is_same
     assert max(packet.ack for packet in runs[0] if not packet.sent) >= 90_000
     assert compare(runs[0], runs[2]).kind == "the same sent at another time"

@@ -49,7 +49,7 @@ def test_a_cell_is_observed_at_the_sender_and_aligned_to_starts_and_ticks() -> N
     case = StudyCase(cell, 1)
     assert cell.compiled.scenario["probes"]["segments_at"] == cell.compiled.scenario["nodes"].index("server")
     assert case.laws == ["cubic-linux"]
-    aligned = case.compiled(Alignment((5,), 7, (3,)))
+    aligned = case.compile(Alignment((5,), 7, (3,)))
     assert '"start_ns": 5' in aligned and '"name": "flow-0-3"' in aligned and '"tick_phase_ns": 7' in aligned
 
 

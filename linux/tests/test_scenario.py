@@ -29,7 +29,7 @@ def test_a_scenario_depends_on_its_number_alone() -> None:
 def test_every_scenario_is_a_study_that_runs(simple_receiver: bool) -> None:
     for index in range(12):
         scenario = draw(5, index, simple_receiver=simple_receiver)
-        content = json.loads(scenario.compiled())
+        content = json.loads(scenario.compile())
         assert len(content["traffic"]) == len(scenario.transfers)
 
 
@@ -60,12 +60,12 @@ def test_simpler_scenarios_end() -> None:
         scenario, steps = simpler, steps + 1
         assert steps < 60
     assert (len(scenario.flows), scenario.loss, scenario.queue) == (1, 0.0, "drop-tail")
-    scenario.compiled()
+    scenario.compile()
 
 
 def test_an_alignment_sets_starts_clock_and_the_streams_of_flows() -> None:
     aligned = Alignment(starts_ns=(1_234_567,), tick_phase_ns=48_000_002, draws=(3,))
-    content = json.loads(PLAIN.compiled(aligned))
+    content = json.loads(PLAIN.compile(aligned))
     (entry,) = content["traffic"]
     assert (entry["name"], entry["start_ns"]) == ("transfer-0-3", 1_234_567)
     rto = content["tcp"][entry["tcp_server"]]["rto"]

@@ -36,7 +36,7 @@ def pushed(packets: tuple[ServerPacket, ...]) -> str:
 
 @pytest.mark.parametrize("cc", PUSHED)
 def test_the_send_buffer_is_full_with_the_segments_of_the_kernel(cc: str) -> None:
-    assert pushed(simulate(scenario(cc).compiled(), 7)) == PUSHED[cc]
+    assert pushed(simulate(scenario(cc).compile(), 7)) == PUSHED[cc]
 
 
 @pytest.mark.usefixtures("virtual")

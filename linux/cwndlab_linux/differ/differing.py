@@ -47,7 +47,7 @@ class Row:
         return self.kind == "same"
 
     @classmethod
-    def failed(cls, index: int, scenario: str, reason: str) -> Row:
+    def from_failure(cls, index: int, scenario: str, reason: str) -> Row:
         """Of a run that gave no packets."""
         return cls(index, scenario, "failed", None, 0, 0, in_order=False, completion=0.0, reason=reason)
 
@@ -139,7 +139,7 @@ class Differ:
         save(folder / "study.toml", scenario.to_toml())
         failed = next((run for run in (theirs, ours) if isinstance(run, str)), None)
         if failed is not None:
-            row = Row.failed(index, str(scenario), failed)
+            row = Row.from_failure(index, str(scenario), failed)
         else:
             assert isinstance(theirs, KernelRun) and not isinstance(ours, str)
             found, aligned = self._compare(scenario, ours, theirs)

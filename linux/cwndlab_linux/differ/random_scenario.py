@@ -173,7 +173,7 @@ class Scenario:
         """The congestion control of each transfer."""
         return [one.cc for one in self.transfers]
 
-    def compiled(self, alignment: Alignment | None = None) -> str:
+    def compile(self, alignment: Alignment | None = None) -> str:
         """The scenario as the engine takes it."""
         (cell,) = Study.from_toml(self.to_toml(alignment)).plan().cells
         return cell.scenario

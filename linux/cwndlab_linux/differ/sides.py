@@ -55,7 +55,7 @@ class Case(Protocol):
     def laws(self) -> Sequence[str]:
         """The congestion control of each entry of the traffic."""
 
-    def compiled(self, alignment: Alignment | None = None) -> str:
+    def compile(self, alignment: Alignment | None = None) -> str:
         """The scenario as the engine takes it; for the simulator with the alignment to a kernel's run."""
 
 
@@ -88,7 +88,7 @@ def on_kernel(
         Job(
             name,
             name,
-            one.compiled(),
+            one.compile(),
             one.seed,
             0,
             keep_records=True,
@@ -136,7 +136,7 @@ def against_simulator(scenario: Case, theirs: KernelRun) -> tuple[PacketComparis
 
     def ours() -> tuple[PacketComparison, Alignment]:
         alignment = Alignment(theirs.starts_ns, theirs.tick_phase_ns, tuple(draws))
-        text = scenario.compiled(alignment)
+        text = scenario.compile(alignment)
         return compare(simulate(text, scenario.seed), theirs.packets), alignment
 
     def agrees_longer(best: PacketComparison) -> tuple[PacketComparison, Alignment] | None:

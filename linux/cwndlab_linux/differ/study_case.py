@@ -35,7 +35,7 @@ class StudyCase:
         laws = (scenario["tcp"][entry["tcp_server"]]["window_law"] for entry in scenario["traffic"])
         return [law if isinstance(law, str) else next(iter(law)) for law in laws]
 
-    def compiled(self, alignment: Alignment | None = None) -> str:
+    def compile(self, alignment: Alignment | None = None) -> str:
         """The scenario; aligned, with a kernel's starts and ticks, and names that draw BBR's phases."""
         if alignment is None:
             return self.cell.scenario
@@ -76,13 +76,13 @@ def compare_study(
 
     def deliver(name: str, theirs: KernelRun | str) -> None:
         if isinstance(theirs, str):
-            rows[name] = Row.failed(len(rows), name, theirs)
+            rows[name] = Row.from_failure(len(rows), name, theirs)
         else:
             found, alignment = against_simulator(cases[name], theirs)
             rows[name] = row_of(len(rows), name, found, len(theirs.packets))
             if not found.is_same:
                 save(out / name / "packets.txt", listing(found, sides))
-                save(out / name / "aligned.json", cases[name].compiled(alignment))
+                save(out / name / "aligned.json", cases[name].compile(alignment))
         say(f"{name}: {rows[name].kind}")
 
     single = replace(stack_for(plan.study, stack), segments="single")
