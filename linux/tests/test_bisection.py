@@ -56,7 +56,7 @@ def git(folder: Path, *words: str) -> str:
 def commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], Path]:
     """Makes a repository with a commit for each rate; "broken" does not compile."""
 
-    def compile(recipe: Recipe, given: Path, jobs: int, say: object, **more: Any) -> Image:
+    def compiled(recipe: Recipe, given: Path, jobs: int, say: object, **more: Any) -> Image:
         rate = (given / "rate").read_text()
         if rate == "broken":
             raise RunError("compiling failed: expected ';'")

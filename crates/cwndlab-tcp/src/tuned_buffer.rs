@@ -6,6 +6,8 @@
 //! the allocator provides, as with tun devices. The share of payload in the memory determines how much of the buffer
 //! may be advertised.
 
+mod memory;
+
 use cwndlab_units::Time;
 
 use crate::ack_policy::arrival::NextSegment;
@@ -14,22 +16,14 @@ use crate::config::{ReceiveTuning, TcpConfig};
 use crate::reassembly::Reassembly;
 use crate::segment::Header;
 use crate::segment_size::SegmentSize;
+use memory::memory;
+pub(crate) use memory::{HEAD_BYTES, TAIL_BYTES};
 
 /// Bits right of the binary point in the share of payload (`TCP_RMEM_TO_WIN_SCALE`), and the initial share.
 const SHARE_BITS: u32 = 8;
 const FIRST_SHARE: u32 = 1 << (SHARE_BITS - 1);
-/// Overhead of a packet's memory, in bytes: `struct sk_buff`, outside of the buffer; `struct skb_shared_info`, after
-/// the data; `NET_SKB_PAD`, before the data; and the unit to which padding and data are rounded up.
-pub(crate) const HEAD_BYTES: u32 = 256;
-pub(crate) const TAIL_BYTES: u32 = 320;
-const PAD_BYTES: u32 = 64;
-const LINE_BYTES: u32 = 64;
-/// Size of the smallest buffer (`SKB_SMALL_HEAD_CACHE_SIZE`).
-const SMALL_BUFFER: u32 = 704;
 /// `net.core.rmem_max`.
 const MOST_ASKED_BYTES: u64 = 212_992;
-/// A page. Larger packets occupy whole pages (`tun_alloc_skb`).
-const PAGE_BYTES: u32 = 4096;
 /// `TCP_INIT_CWND`.
 pub(crate) const INITIAL_SEGMENTS: u32 = 10;
 /// Segments smaller than this do not open the window.
@@ -37,15 +31,6 @@ const LEAST_TO_GROW: u32 = 128;
 const MICROSECOND: u64 = 1000;
 /// Binary digits of a time in ns in which a timestamp does not wrap: 18 of 71 minutes.
 const ECHO_UNIT_BITS: u32 = 40;
-
-/// Memory of a packet of this size including its IP header (`skb->truesize`).
-fn memory(packet_bytes: u32) -> u32 {
-    if PAD_BYTES + packet_bytes >= PAGE_BYTES {
-        return packet_bytes.next_multiple_of(PAGE_BYTES) + HEAD_BYTES;
-    }
-    let data = (PAD_BYTES + packet_bytes).next_multiple_of(LINE_BYTES) + TAIL_BYTES;
-    data.next_power_of_two().max(SMALL_BUFFER) + HEAD_BYTES
-}
 
 /// Returns the window to advertise if windows are not scaled. `last`: the window advertised last.
 fn unscaled(free: u32, last: u32, mss: u32) -> u32 {
