@@ -111,11 +111,6 @@ def test_a_trace_that_is_not_there_is_one_error(capsys: pytest.CaptureFixture[st
     assert code == 2 and "none.trace: there is no such file" in err and "missing" not in err
 
 
-def test_differ_names_the_command_for_a_study_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = call(capsys, "differ", "mine.toml")
-    assert code == 2 and "draws its own scenarios; `cwndlab run mine.toml --backend linux-virtual`" in err
-
-
 def test_run_prints_the_results_before_it_makes_the_page(
     capsys: pytest.CaptureFixture[str], study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
