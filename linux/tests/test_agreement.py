@@ -19,7 +19,7 @@ from cwndlab.report.contents import Outputs
 from cwndlab.report.draft import draft, write_verdicts
 from cwndlab.report.methods import describe_run
 from cwndlab.report.twin import Twin
-from cwndlab.report.write import Evidence, write
+from cwndlab.report.write import write
 from cwndlab.results.kernel_twin import twin_of
 from cwndlab.results.reporting import twin_budgets
 from cwndlab.results.result_folder import open_folder
@@ -43,7 +43,7 @@ def two(study: Study, other: Study, folder: Path, figures: Sequence[str] = ()) -
     report = draft(outputs, made[1].results, twin=twin_of(*made))
     write_verdicts(report, folder)
     budgets = twin_budgets(made[0].campaign, made[1].campaign, report)
-    write(report, folder, Evidence(twin_budgets=budgets))
+    write(replace(report, twin_budgets=budgets), folder)
     with (folder / "agreement.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
@@ -114,6 +114,23 @@ def test_the_kernels_own_recovery_is_named_once_in_each_table_of_a_cell(tmp_path
     assert tables and all(table.count(f"({reno})") == 1 for table in tables)
     page = (tmp_path / "report.html").read_text().partition('<section id="beside">')[2]
     assert page.count(f"({reno})</p>") == len(tables), "also where the only cell has no column"
+
+
+def test_of_several_kernels_the_change_comes_first_and_the_simulator_last(tmp_path: Path) -> None:
+    study = Study.from_toml(
+        'title = "two"\nmeasure = ["goodput"]\n[dumbbell]\nrate = "10Mbps"\nrtt = "20ms"\nbuffer = 1\n'
+        'flows = [{ cc = "cubic" }]\n[run]\nduration = "2s"\nkernel = ["6.12", "7.3"]\n'
+    )
+    cells = synthetic.grid(kernel=["6.12", "7.3"])
+    data = {(cell.id, "goodput"): [8.0 + k, 8.1 + k, 8.2 + k] for k, cell in enumerate(cells)}
+    results = synthetic.make_results(cells, {"goodput": "Mbit/s"}, data)
+    outputs = Outputs("t", tmp_path, tables=study.outline.tables)
+    synthetic.report(outputs, results, tmp_path, twin=Twin(results))
+    heads = re.findall(r"^## (.*)$", (tmp_path / "report.md").read_text(), re.M)
+    assert heads[:3] == ["Results: the change from kernel 6.12", "Results", "Simulator and kernel"]
+    page = (tmp_path / "report.html").read_text()
+    assert page.index('id="table-results"') < page.index('<section id="beside">')
+    assert page.index('href="#table-results"') < page.index('href="#beside"')
 
 
 def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def _twin_view(report: Draft) -> TwinView | None:
     view = twin.view(
         report.twin, report.twin_rows, report.results, titles, outputs.quantities, report.twin_budgets
     )
-    return view._replace(last=KERNELS in report.results.labels.axes)
+    return view._replace(last=any(KERNELS in cell.axes for cell in report.results.cells))
 
 
 def _claim_verdicts(outcomes: Sequence[ChoiceOutcome]) -> Mapping[str, tuple[Verdicts, Verdicts]]:
