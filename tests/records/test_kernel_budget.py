@@ -48,7 +48,7 @@ def check(scenario: dict[str, Any], tables: dict[str, pa.Table]) -> Counter[str]
     return seconds
 
 
-KEPT = sorted((HERE.parent / "backends" / "kept").glob("*.json.xz"))
+KEPT = sorted((HERE.parents[1] / "linux/tests/kept").glob("*.json.xz"))
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name.partition(".")[0])

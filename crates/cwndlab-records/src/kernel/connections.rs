@@ -264,7 +264,8 @@ impl<'a> Reader<'a> {
                 connection.mss = Some(connection.mss.map_or(mss, |smallest| smallest.min(mss)));
             }
         }
-        let Some(iss) = mine.iss else { return Ok(()) };
+        // A RST that refuses a SYN comes from an end that never sends one, and its number is 0 (RFC 9293, 3.10.7.1).
+        let Some(iss) = mine.iss.or(flags.has(Flags::RST).then_some(packet.seq)) else { return Ok(()) };
         let shift = mine.scale.filter(|_| !is_syn && other.scale.is_some()).unwrap_or(0);
         let peer_iss = other.iss.filter(|_| flags.has(Flags::ACK));
         let numbers = Numbers {
