@@ -198,4 +198,34 @@ mod tests {
             assert_eq!(rounded(x), x.round() as u64, "{x}");
         }
     }
+
+    #[test]
+    fn seconds_milliseconds_and_microseconds_are_nanoseconds() {
+        let all = [Time::from_secs(3), Time::from_millis(3), Time::from_micros(3), Time::from_nanos(3)];
+        assert_eq!(all.map(Time::as_nanos), [3_000_000_000, 3_000_000, 3000, 3]);
+        assert_eq!(all.map(Time::as_secs_f64), [3.0, 0.003, 0.000_003, 0.000_000_003]);
+        assert_eq!(Time::from_secs_f64(1.5), Time::from_millis(1500));
+        assert_eq!(Time::from_secs_f64(-1.0), Time::ZERO);
+    }
+
+    #[test]
+    fn never_stays_never_and_is_printed_so() {
+        let (one, never) = (Time::from_secs(1), Time::MAX);
+        assert_eq!([never + one, never * 2, Time::from_secs(u64::MAX)], [never; 3]);
+        assert_eq!([never.is_never(), one.is_never()], [true, false]);
+        assert_eq!([format!("{never}"), format!("{:?}", Time::from_micros(1_000_050))], ["never", "1.000050000 s"]);
+    }
+
+    #[test]
+    fn spans_are_added_subtracted_and_multiplied() {
+        let (two, five) = (Time::from_secs(2), Time::from_secs(5));
+        let mut sum = two;
+        sum += five;
+        sum -= Time::from_secs(1);
+        assert_eq!([sum, two.plus(five), two * 3, five - two], [6, 7, 6, 3].map(Time::from_secs));
+        assert_eq!([two.max(five), two.min(five), five.saturating_sub(two)], [5, 2, 3].map(Time::from_secs));
+        assert_eq!([two.saturating_sub(five), [].into_iter().sum()], [Time::ZERO; 2]);
+        assert_eq!([two, five].into_iter().sum::<Time>(), Time::from_secs(7));
+        assert_eq!(Time::from_nanos(3).mul_f64(0.5), Time::from_nanos(2), "halves up");
+    }
 }

@@ -17,6 +17,12 @@ fn assertions_hold_by_pythons_rules() {
         "assert abs(min(3, -2, 5)) == 2, 'text, with a comma'",
         "BIG = 0x7fffffff\nassert BIG == 2147483647",
         "x = tcpi_snd_cwnd / 4\nassert x == 2.5  # a comment",
+        "assert 1, 'a; b # c'; assert 2, \"it's; so\"",
+        "assert tcpi_snd_cwnd != 9 and not tcpi_snd_cwnd != 10 and not 11 == tcpi_snd_cwnd",
+        "assert not 10 < tcpi_snd_cwnd and not tcpi_snd_cwnd > 10 and 9 < tcpi_snd_cwnd < 11 > 10",
+        "assert not 9 <= tcpi_snd_cwnd <= 9 and tcpi_snd_cwnd >= 10 and not tcpi_snd_cwnd >= 11",
+        "assert 6 & 3 == 2 and 0.5 == 1 / 2 and -0.0 == 0 and max(1, 3, 2) == 3 and int(-2.5) == -2",
+        "assert True and not False and float(2) == 2",
     ] {
         assert_eq!(holds(code), Ok(()), "{code}");
     }

@@ -67,3 +67,52 @@ impl Ecn {
         self.eligible && self.in_cycle
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Time = Time::from_millis(5);
+
+    #[test]
+    fn marks_count_once_the_minimum_round_trip_has_been_at_most_5_ms() {
+        let mut ecn = Ecn::new();
+        ecn.on_ack(true);
+        assert!(!ecn.on_round(SHORT + Time::from_nanos(1), 100, 100) && !ecn.in_round);
+        ecn.in_cycle = true;
+        assert!(!ecn.reprobes() && !ecn.is_too_high(100, 100));
+        ecn.on_round(SHORT, 200, 100);
+        ecn.on_ack(false);
+        assert!(!ecn.in_round);
+        ecn.on_ack(true);
+        assert!(ecn.in_round && ecn.reprobes());
+        ecn.in_cycle = false;
+        assert!(!ecn.reprobes());
+        ecn.on_round(SHORT * 2, 300, 100);
+        ecn.on_ack(false);
+        assert!(ecn.in_round, "it stays so on a longer path, and until it is reset");
+    }
+
+    /// `alpha` is 1 at first; a round gives it a sixteenth of its marked share.
+    #[test]
+    fn the_cut_is_a_third_of_the_moving_average_of_the_marked_share() {
+        let mut ecn = Ecn::new();
+        let cut_of = |alpha: f64| 1.0 - alpha * 85.0 / 256.0;
+        assert!((ecn.cut() - cut_of(1.0)).abs() < 1e-12);
+        ecn.on_round(SHORT, 1000, 0);
+        assert!((ecn.cut() - cut_of(15.0 / 16.0)).abs() < 1e-12);
+        ecn.on_round(SHORT, 1000, 0); // nothing was delivered
+        assert!((ecn.cut() - cut_of(15.0 / 16.0)).abs() < 1e-12);
+        ecn.on_round(SHORT, 2000, 500);
+        assert!((ecn.cut() - cut_of(225.0 / 256.0 + 0.5 / 16.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn two_rounds_in_a_row_with_half_of_the_bytes_marked_end_startup() {
+        let mut ecn = Ecn::new();
+        let rounds = [(100, 50), (200, 99), (300, 149), (400, 199)]; // shares of 0.5, 0.49, 0.5 and 0.5
+        let ended: Vec<_> = rounds.iter().map(|&(delivered, ce)| ecn.on_round(SHORT, delivered, ce)).collect();
+        assert_eq!(ended, [false, false, false, true]);
+        assert_eq!([(50, 100), (51, 100), (0, 0)].map(|(ce, all)| ecn.is_too_high(ce, all)), [false, true, false]);
+    }
+}

@@ -53,7 +53,15 @@ fn a_go_back_after_an_echo_grows_as_slow_start_does() {
          = cwnd 4500                     # ssthresh; above it an echo holds the window
          1.4 < ack 6000 ece
          1.4 > data 9000-10000
-         = cwnd 4500",
+         1.5 < ack 7000 ece
+         1.5 > data 10000-11000
+         1.5 < ack 8000 ece
+         1.5 > data 11000-12000
+         1.6 < ack 9000 ece
+         1.6 > data 12000-13000
+         1.6 < ack 10000 ece
+         1.6 > data 13000-14000
+         = cwnd 4500                     # although more than a window was acknowledged since",
     );
 }
 

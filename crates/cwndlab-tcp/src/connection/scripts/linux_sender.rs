@@ -146,4 +146,25 @@ fn a_short_segment_opens_the_window_by_a_packet() {
         client(&cfg, "0 write 1500\n0 > data 0-1000\n0 > data 1000-1500\n0.1 < ack 1500").cwnd_bytes()
     };
     assert_eq!((opened(true), opened(false)), (6000, 5500));
+
+/// `FLAG_ACK_MAYBE_DELAYED`: after more than five minutes the minimum of the round trip is forgotten for a longer one, but
+/// not for that of a single short segment, whose ACK may have been delayed.
+#[test]
+fn the_round_trip_of_a_short_segment_does_not_replace_an_old_minimum() {
+    for (bytes, ms) in [(100, 50), (1000, 200)] {
+        let cfg = TcpConfig { mss: 1000, handshake: None, timestamps: false, ..Profile::Linux6.config() };
+        let end = client(
+            &cfg,
+            &format!(
+                "0.0 write 1000
+                 0.0 > data 0-1000
+                 0.05 < ack 1000
+                 400.0 write {bytes}
+                 400.0 > data 1000-{end}
+                 400.2 < ack {end}",
+                end = 1000 + bytes
+            ),
+        );
+        assert_eq!(end.sender.snd.rtt.min_rtt(), Time::from_millis(ms), "of {bytes} bytes");
+    }
 }

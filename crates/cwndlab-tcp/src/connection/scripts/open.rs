@@ -254,3 +254,18 @@ fn a_syn_ack_of_another_connection_is_refused() {
          = state SynSent",
     );
 }
+
+/// RFC 5681, section 3.1: the initial window counts segments of the size that both ends agreed on. The script's peer has
+/// an MSS of 1000.
+#[test]
+fn the_initial_window_is_of_segments_that_the_peer_accepts() {
+    let cfg = TcpConfig { mss: 1460, handshake: Some(HandshakeConfig::STANDARD), ..config(3) };
+    let end = client(
+        &cfg,
+        "0.0 > syn
+         0.1 < syn ack 0
+         0.1 > ack 0
+         = cwnd 3000",
+    );
+    assert_eq!(end.state(), State::Established);
+}

@@ -1,0 +1,5 @@
+"""Starts coverage in each process of the tests that `mutants_seen.py` records; on the path of no other."""
+
+import coverage
+
+coverage.process_startup()

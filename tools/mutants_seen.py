@@ -1,0 +1,107 @@
+"""Which test files execute a line of the Python sources, so that a mutant gets these alone."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from repository import ROOT
+
+FOLDER = ROOT / "build" / "mutants"
+#: Where coverage is installed: not in `.venv`, since no test needs it.
+COVERAGE = FOLDER / "coverage"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The record of some test files: the lines that each executes, here or in processes that it starts."""
+
+    #: The digests of the sources and the tests when they were recorded.
+    digests: dict[str, str]
+    #: CPU seconds of each test file.
+    cpu_s: dict[str, float]
+    #: The test files of each line of each source.
+    lines: dict[str, dict[str, list[str]]]
+
+    def tests(self, source: str, line: int, of: list[str]) -> list[str]:
+        """Those of these test files that execute a line, quickest first, after those that were not recorded.
+
+        All, if the line runs on import, when only the first test is seen to execute it, or was not
+        recorded as it is now.
+        """
+        new = [test for test in of if _digest(test) != self.digests.get(test)]
+        known = sorted((test for test in of if test not in new), key=lambda test: self.cpu_s.get(test, 0.0))
+        executed = self.lines.get(source, {})
+        statement = _statement(ROOT / source, line)
+        if statement is None or _digest(source) != self.digests.get(source):
+            near = {test for tests in executed.values() for test in tests}
+            return new + sorted(known, key=lambda test: test not in near)
+        found = {test for at in statement for test in executed.get(str(at), [])}
+        return new + [test for test in known if test in found]
+
+
+def record(copy: Path, python: str, paths: list[str], sources: list[str]) -> Seen:
+    """Runs these tests once without a fault, or reads what was kept of that."""
+    kept = FOLDER / f"seen-{'+'.join(paths).replace('/', '-')}.json"
+    if not kept.exists():
+        scratch = kept.with_suffix("")
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        settings = scratch / "coveragerc"
+        settings.write_text(
+            f"[run]\ndata_file = {scratch}/data\nparallel = true\nsigterm = true\n"
+            f"concurrency = thread,multiprocessing\ncontext = ${{PYTEST_CURRENT_TEST-}}\n"
+            f"source = {copy}/python/cwndlab\n    {copy}/linux/cwndlab_linux\n"
+            "disable_warnings = no-data-collected,module-not-imported,module-not-measured,couldnt-parse\n"
+        )
+        where = [copy / "python", copy / "linux", COVERAGE, ROOT / "tools" / "mutants_record"]
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join(map(str, where)),
+            "COVERAGE_PROCESS_START": str(settings),
+            "CWNDLAB_RECORD": str(scratch),
+        }
+        pytest = [python, "-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", "-p", "recording"]
+        done = subprocess.run([*pytest, *paths], cwd=copy, env=environment, stdout=subprocess.PIPE, text=True)
+        (scratch / "tests.log").write_text(done.stdout, encoding="utf-8")
+        environment.pop("COVERAGE_PROCESS_START")
+        for words in (["combine", "--quiet"], ["json", "--quiet", "--show-contexts", "-o", f"{scratch}/lines.json"]):
+            command = [python, "-m", "coverage", words[0], f"--rcfile={settings}", *words[1:]]
+            subprocess.run(command, cwd=copy, env=environment, check=True)
+        files = json.loads((scratch / "lines.json").read_text(encoding="utf-8"))["files"]
+        cpu_s = json.loads((scratch / "cpu.json").read_text(encoding="utf-8"))
+        lines = {
+            str(Path(name)): {
+                at: sorted({test for one in contexts if (test := one.split("|")[-1].partition("::")[0])})
+                for at, contexts in of["contexts"].items()
+            }
+            for name, of in files.items()
+        }
+        digests = {name: _digest(name) for name in [*sources, *cpu_s]}
+        kept.write_text(json.dumps({"digests": digests, "cpu_s": cpu_s, "lines": lines}), encoding="utf-8")
+    return Seen(**json.loads(kept.read_text(encoding="utf-8")))
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
+
+
+def _statement(path: Path, line: int) -> range | None:
+    """The lines of the statement, or of its head, that a line is in; None for one that runs on import."""
+    found: range | None = None
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.stmt) and node is not function and node.end_lineno is not None:
+                body = getattr(node, "body", None)
+                end = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno
+                inside = range(node.lineno, end + 1)
+                if line in inside and (found is None or len(inside) < len(found)):
+                    found = inside
+    return found
