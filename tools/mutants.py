@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
-from mutants_run import KILLED, Areas, Copy, Mutant, baseline, try_mutant
+from mutants_run import KILLED, Areas, Copy, Mutant, try_mutant
 from mutants_sources import python_mutants, rust_mutants
 from repository import ROOT
 
@@ -82,8 +82,7 @@ def run(mutants: list[Mutant], asked: argparse.Namespace, areas: Areas) -> None:
         if mutant.language not in copies:
             copies[mutant.language] = Copy(FOLDER / mutant.language)
         copy = copies[mutant.language]
-        limit = baseline(copy, areas, mutant, FOLDER)
-        outcome = Outcome(mutant, *try_mutant(copy, areas, mutant, limit, asked.elsewhere))
+        outcome = Outcome(mutant, *try_mutant(copy, areas, mutant, FOLDER, asked.elsewhere))
         path = FOLDER / f"seed-{asked.seed}" / f"{number:04}.json"
         path.write_text(json.dumps(asdict(outcome), indent=1), encoding="utf-8")
         print(

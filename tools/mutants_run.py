@@ -14,6 +14,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from mutants_seen import record, test_files
 from repository import ROOT, files
 
 #: Results that count as found by the area's own tests.
@@ -90,22 +91,6 @@ class Areas:
         found = (one["why"] for one in self.equivalent if (one["file"], one["code"], one["change"]) == key)
         return next(found, None)
 
-    def command(self, mutant: Mutant, folder: Path) -> list[str]:
-        """What tests the area of a mutant in a copy."""
-        if mutant.language == "rust":
-            return ["cargo", "test", "--locked", "--quiet", "--package", f"cwndlab-{mutant.area}"]
-        return [*PYTEST, *self._nearest_first(mutant, folder)]
-
-    def _nearest_first(self, mutant: Mutant, folder: Path) -> list[str]:
-        """The area's test files, those that name the module first, because the first failure ends a run."""
-        paths = [folder / path for path in self.python[mutant.area]]
-        tests = [
-            test for path in paths for test in (sorted(path.glob("test_*.py")) if path.is_dir() else [path])
-        ]
-        module = re.compile(rf"\b{Path(mutant.file).stem}\b")
-        tests.sort(key=lambda test: module.search(test.read_text(encoding="utf-8")) is None)
-        return [str(test.relative_to(folder)) for test in tests]
-
     def elsewhere(self, mutant: Mutant) -> list[str]:
         """What tests everything else."""
         if mutant.language == "rust":
@@ -123,7 +108,8 @@ class Areas:
 
 #: pytest's exit status for arguments that are wrong, such as a file that is not there.
 USAGE = 4
-PYTEST = [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider"]
+PYTHON = str(ROOT / ".venv/bin/python")
+PYTEST = [PYTHON, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider"]
 
 
 class Copy:
@@ -213,33 +199,61 @@ def _limit(cpu_s: float | None) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 5))
 
 
-def baseline(copy: Copy, areas: Areas, mutant: Mutant, folder: Path) -> float:
-    """The CPU seconds that an area's tests may take: three times those without a fault, and 30 s.
+def crate_tests(copy: Copy, mutant: Mutant, folder: Path) -> tuple[list[str], float]:
+    """What tests the crate of a mutant, and the CPU seconds that it takes without a fault.
 
     Tests that fail without a fault would kill every mutant, so they are an error.
     """
-    kept = folder / f"baseline-{mutant.language}-{mutant.area}.json"
+    command = ["cargo", "test", "--locked", "--quiet", "--package", f"cwndlab-{mutant.area}"]
+    kept = folder / f"baseline-rust-{mutant.area}.json"
     if not kept.exists():
-        passed, said, cpu_s = copy.test(areas.command(mutant, copy.folder), None)
+        passed, said, cpu_s = copy.test(command, None)
         if not passed:
             raise SystemExit(f"the tests of {mutant.area} fail without a fault:\n{said[-3000:]}")
         kept.write_text(json.dumps({"cpu_s": cpu_s}))
-    return 3 * float(json.loads(kept.read_text())["cpu_s"]) + 30
+    return command, float(json.loads(kept.read_text())["cpu_s"])
+
+
+def package_tests(copy: Copy, areas: Areas, mutant: Mutant) -> tuple[list[str], float]:
+    """What tests the lines of a mutant in Python, and the CPU seconds that it takes without a fault.
+
+    Where no test file is seen to execute them, those that name the module, which may run it in a kernel.
+    """
+    paths = areas.python[mutant.area]
+    seen = {path: record(copy.folder, PYTHON, path) for path in paths}
+    tests = [
+        test
+        for path, part in seen.items()
+        for test in part.tests(copy.folder, mutant.file, mutant.line, test_files(copy.folder, path))
+    ]
+    if not tests:
+        module = re.compile(rf"\b{Path(mutant.file).stem}\b")
+        of_area = [test for path in paths for test in test_files(copy.folder, path)]
+        tests = [test for test in of_area if module.search((copy.folder / test).read_text(encoding="utf-8"))]
+    cpu_s = sum(part.cpu_s.get(test, 0.0) for part in seen.values() for test in tests)
+    return [*PYTEST, *tests] if tests else [], cpu_s
 
 
 def try_mutant(
-    copy: Copy, areas: Areas, mutant: Mutant, limit: float, elsewhere: bool
+    copy: Copy, areas: Areas, mutant: Mutant, folder: Path, elsewhere: bool
 ) -> tuple[str, str, float]:
-    """The result, the test that failed, and the CPU time."""
+    """The result, the test that failed, and the CPU time.
+
+    The limit is three times the CPU time of the tests without a fault, and 30 s.
+    """
+    if mutant.language == "rust":
+        command, usual_s = crate_tests(copy, mutant, folder)
+    else:
+        command, usual_s = package_tests(copy, areas, mutant)
     copy.make(mutant)
     try:
         if mutant.language == "rust":
-            built, said, build_s = copy.test([*areas.command(mutant, copy.folder), "--no-run"], None)
+            built, said, build_s = copy.test([*command, "--no-run"], None)
             if not built:
                 return "unviable", "", build_s
         elif not _compiles(copy.folder / mutant.file):
             return "unviable", "", 0.0
-        passed, said, cpu_s = copy.test(areas.command(mutant, copy.folder), limit)
+        passed, said, cpu_s = copy.test(command, 3 * usual_s + 30) if command else (True, "", 0.0)
         if passed is None:
             return "timeout", "", cpu_s
         if not passed:

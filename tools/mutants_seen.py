@@ -14,6 +14,8 @@ from pathlib import Path
 from repository import ROOT
 
 FOLDER = ROOT / "build" / "mutants"
+#: Where the sources in Python are.
+TREES = ["python/cwndlab", "linux/cwndlab_linux"]
 #: Where coverage is installed: not in `.venv`, since no test needs it.
 COVERAGE = FOLDER / "coverage"
 
@@ -29,26 +31,32 @@ class Seen:
     #: The test files of each line of each source.
     lines: dict[str, dict[str, list[str]]]
 
-    def tests(self, source: str, line: int, of: list[str]) -> list[str]:
+    def tests(self, copy: Path, source: str, line: int, of: list[str]) -> list[str]:
         """Those of these test files that execute a line, quickest first, after those that were not recorded.
 
         All, if the line runs on import, when only the first test is seen to execute it, or was not
         recorded as it is now.
         """
-        new = [test for test in of if _digest(test) != self.digests.get(test)]
+        new = [test for test in of if _digest(copy / test) != self.digests.get(test)]
         known = sorted((test for test in of if test not in new), key=lambda test: self.cpu_s.get(test, 0.0))
         executed = self.lines.get(source, {})
-        statement = _statement(ROOT / source, line)
-        if statement is None or _digest(source) != self.digests.get(source):
+        statement = _statement(copy / source, line)
+        if statement is None or _digest(copy / source) != self.digests.get(source):
             near = {test for tests in executed.values() for test in tests}
             return new + sorted(known, key=lambda test: test not in near)
         found = {test for at in statement for test in executed.get(str(at), [])}
         return new + [test for test in known if test in found]
 
 
-def record(copy: Path, python: str, paths: list[str], sources: list[str]) -> Seen:
-    """Runs these tests once without a fault, or reads what was kept of that."""
-    kept = FOLDER / f"seen-{'+'.join(paths).replace('/', '-')}.json"
+def test_files(copy: Path, path: str) -> list[str]:
+    """The test files of a folder of the copy, or the one that is named."""
+    found = sorted((copy / path).glob("test_*.py")) if (copy / path).is_dir() else [copy / path]
+    return [str(test.relative_to(copy)) for test in found]
+
+
+def record(copy: Path, python: str, path: str) -> Seen:
+    """Runs the tests of a folder once without a fault, or reads what was kept of that."""
+    kept = FOLDER / f"seen-{path.replace('/', '-')}.json"
     if not kept.exists():
         scratch = kept.with_suffix("")
         shutil.rmtree(scratch, ignore_errors=True)
@@ -67,11 +75,11 @@ def record(copy: Path, python: str, paths: list[str], sources: list[str]) -> See
             "CWNDLAB_RECORD": str(scratch),
         }
         pytest = [python, "-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", "-p", "recording"]
-        done = subprocess.run([*pytest, *paths], cwd=copy, env=environment, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run([*pytest, path], cwd=copy, env=environment, stdout=subprocess.PIPE, text=True)
         (scratch / "tests.log").write_text(done.stdout, encoding="utf-8")
         environment.pop("COVERAGE_PROCESS_START")
-        for words in (["combine", "--quiet"], ["json", "--quiet", "--show-contexts", "-o", f"{scratch}/lines.json"]):
-            command = [python, "-m", "coverage", words[0], f"--rcfile={settings}", *words[1:]]
+        for word, *more in (["combine"], ["json", "--show-contexts", "-o", f"{scratch}/lines.json"]):
+            command = [python, "-m", "coverage", word, f"--rcfile={settings}", "--quiet", *more]
             subprocess.run(command, cwd=copy, env=environment, check=True)
         files = json.loads((scratch / "lines.json").read_text(encoding="utf-8"))["files"]
         cpu_s = json.loads((scratch / "cpu.json").read_text(encoding="utf-8"))
@@ -82,13 +90,14 @@ def record(copy: Path, python: str, paths: list[str], sources: list[str]) -> See
             }
             for name, of in files.items()
         }
-        digests = {name: _digest(name) for name in [*sources, *cpu_s]}
+        sources = [str(one.relative_to(copy)) for tree in TREES for one in (copy / tree).rglob("*.py")]
+        digests = {name: _digest(copy / name) for name in [*sources, *cpu_s]}
         kept.write_text(json.dumps({"digests": digests, "cpu_s": cpu_s, "lines": lines}), encoding="utf-8")
     return Seen(**json.loads(kept.read_text(encoding="utf-8")))
 
 
-def _digest(name: str) -> str:
-    return hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _statement(path: Path, line: int) -> range | None:

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mutants_run import Areas, Mutant
+from mutants_seen import TREES
 from repository import ROOT
 
 #: Whether `is` tells equal small integers or short strings apart depends on the interpreter.
 IDENTITY = ("_Is", "_IsNot")
-#: Where the sources in Python are.
-TREES = ["python/cwndlab", "linux/cwndlab_linux"]
 
 
 def rust_mutants(areas: Areas) -> Iterator[Mutant]:
@@ -65,11 +64,7 @@ def _line(file: str, number: int, read: dict[str, list[str]]) -> str:
 def _session(folder: Path) -> list[tuple[str, str, int, int, int]]:
     """What cosmic-ray lists: file, operator, occurrence, line and column; renewed when a source is newer."""
     session, config = folder / "python.sqlite", folder / "python.toml"
-    newest = max(
-        path.stat().st_mtime
-        for tree in ("python/cwndlab", "linux/cwndlab_linux")
-        for path in (ROOT / tree).rglob("*.py")
-    )
+    newest = max(path.stat().st_mtime for tree in TREES for path in (ROOT / tree).rglob("*.py"))
     if not session.exists() or session.stat().st_mtime < newest:
         folder.mkdir(parents=True, exist_ok=True)
         config.write_text(

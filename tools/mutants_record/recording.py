@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import coverage
 import pytest
+
+import coverage
 
 SPENT: Counter[str] = Counter()
 
