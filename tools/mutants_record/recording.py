@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import coverage
+import coverage  # type: ignore[import-not-found]
 
-SPENT: Counter[str] = Counter()
+SPENT: dict[str, float] = defaultdict(float)
 
 
 def _cpu_s() -> float:
