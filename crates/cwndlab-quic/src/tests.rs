@@ -14,6 +14,8 @@ struct Log {
     /// Time, event, direction and size of each datagram at the client.
     datagrams: Vec<(u64, String, bool, u32)>,
     connections: Vec<String>,
+    /// When the connection ended.
+    ended: Option<Time>,
     windows: Vec<(u64, u64, u64, CongestionState)>,
     /// The smoothed round-trip time at each of the windows, in nanoseconds.
     rtts: Vec<u64>,
@@ -55,6 +57,7 @@ impl Probe for Log {
     }
     fn connection(&mut self, record: &ConnectionRecord) {
         self.connections.push(format!("{record:?}"));
+        self.ended = (!record.end.is_never()).then_some(record.end);
         self.delivered = [record.bytes_up, record.bytes_down];
         (self.drops, self.lost, self.reductions) = (record.drops, record.retransmits, record.ecn_reductions);
         self.timeouts = record.timeouts;
@@ -138,6 +141,9 @@ fn every_law_delivers_a_transfer_and_ends_the_connection() {
         // 3 MB take 2.5 s at the link's rate with headers.
         assert!(log.finished[0] > Time::from_millis(2400) && log.finished[0] < Time::from_secs(4), "{stack} {cc}");
         assert!(log.failures.is_empty(), "{:?}", log.failures);
+        let ended = log.ended.unwrap_or_else(|| panic!("{stack} {cc}: the connection did not end"));
+        // The client closes when its last byte is acknowledged and the server has ended, too.
+        assert!(ended > log.finished[0] && ended < Time::from_secs(6), "{stack} {cc}: ended at {ended}");
         let over = log.datagrams.last().unwrap().0;
         assert!(over < 6_000_000_000, "{stack} {cc}: the connection lasts until {over}");
         assert!(log.lost.abs_diff(log.drops) <= 2, "{stack} {cc}: {} of {}", log.lost, log.drops);

@@ -138,7 +138,11 @@ fn a_stack_exchanges_payloads_and_is_recorded_as_a_connection() {
     // Each of 40 exchanges takes the time of its packets on six links, and 44 ms of propagation.
     let exchange = 2 * 22_000_000 + 2 * (528 + 29) * 80 + (528 + 29) * 5333;
     assert!(log.objects[0].end.as_nanos().abs_diff(40 * exchange) < 44_000_000, "{:?}", log.objects[0]);
-    assert!(log.segments[0].contains("wire_bytes: 528"), "{}", log.segments[0]);
+    // The client is observed: its datagrams of 500 bytes, whose numbers count bytes from 1, and answers of one byte.
+    for (k, (seq, len)) in [(1, 500), (1, 1), (501, 500), (2, 1), (1001, 500)].into_iter().enumerate() {
+        let of = |field: &str, value: u32| log.segments[k].contains(&format!(" {field}: {value},"));
+        assert!(of("seq", seq) && of("len", len) && of("wire_bytes", len + 28), "{}", log.segments[k]);
+    }
 }
 
 #[test]

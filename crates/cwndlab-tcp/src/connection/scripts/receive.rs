@@ -255,3 +255,28 @@ fn a_segment_at_the_right_edge_leaves_no_empty_block() {
          0 > ack 0 sack 1000-2000",
     );
 }
+
+/// RFC 9293, section 3.10.7.4, first check: what does not fit into the window is answered with an ACK, except for a segment
+/// that takes no sequence number.
+#[test]
+fn a_segment_before_or_beyond_the_window_is_answered_unless_it_is_empty() {
+    let cfg = TcpConfig { receive_buffer_bytes: 4000, ..config(1) };
+    server(
+        &cfg,
+        "0.0 < data 0-1000
+         0.0 > ack 1000
+         0.1 < data 5001-6001
+         0.1 > ack 1000
+         0.2 < at 5001 ack 0
+         0.3 < at 5001 fin ack 0
+         0.3 > ack 1000
+         0.4 < data 0-1000
+         0.4 > ack 1000
+         0.5 < at 0 ack 0
+         0.6 < fin
+         0.6 > ack 1001
+         0.7 < at 1000 fin ack 0
+         0.7 > ack 1001
+         = received 1000",
+    );
+}
