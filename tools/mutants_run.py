@@ -167,6 +167,7 @@ class Copy:
                 cwd=self.folder,
                 env=environment,
                 text=True,
+                errors="replace",  # what a fault prints may be no text
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
