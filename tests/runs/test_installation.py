@@ -41,7 +41,8 @@ def test_what_works_is_there_with_its_version_or_place(monkeypatch: pytest.Monke
     assert all(one.works for one in checks.values())
     assert list(checks) == [
         "python", "core", "processors", "pyarrow", "numpy", "altair", "vl-convert-python", "scipy",
-        "distributed", "obstore", "anywidget", "xarray", "reports", "ns", "tshark", "linux: virtual time", "studies", "disk",
+        "distributed", "obstore", "anywidget", "xarray", "reports", "ns", "tshark",
+        "linux: virtual time", "studies", "disk",
     ]  # fmt: skip
     assert {name for name, one in checks.items() if one.required} == {
         "python", "core", "processors", "pyarrow", "numpy", "altair", "vl-convert-python", "studies", "disk",
