@@ -12,7 +12,7 @@ use cwndlab_units::{Rate, Time};
 use proptest::prelude::*;
 
 use super::*;
-use crate::probe::{ConnectionRecord, SegmentEvent, Way};
+use crate::probe::{ConnectionRecord, SegmentEvent, Way, WindowSample};
 use crate::Scenario;
 
 /// Everything that a run reports. Segments are text, so that two runs can be compared.
@@ -22,6 +22,7 @@ struct Log {
     connections: Vec<ConnectionRecord>,
     objects: Vec<ObjectRecord>,
     links: Vec<LinkCounters>,
+    windows: Vec<(Way, WindowSample)>,
 }
 
 impl Probe for Log {
@@ -37,6 +38,9 @@ impl Probe for Log {
     }
     fn link(&mut self, _: u32, counters: &LinkCounters, _: Option<Regions>) {
         self.links.push(*counters);
+    }
+    fn window(&mut self, _: Time, way: Way, sample: &WindowSample) {
+        self.windows.push((way, *sample));
     }
 }
 

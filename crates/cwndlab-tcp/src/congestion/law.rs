@@ -189,3 +189,16 @@ pub(crate) trait PathLaw {
     /// Returns how much the sender may send now, and how fast.
     fn grant(&self, cwnd_bytes: u64) -> Grant;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_set_in_bytes_or_changed_by_segments_to_one_at_least() {
+        assert_eq!(Setting::Bytes(7).in_bytes(5000, 1000), 7);
+        let changed = [2, 0, -2, -4, -5, i32::MIN].map(|segments| Setting::Segments(segments).in_bytes(5000, 1000));
+        assert_eq!(changed, [7000, 5000, 3000, 1000, 1000, 1000]);
+        assert_eq!(Setting::Segments(i32::MAX).in_bytes(5000, 1000), MAX_WINDOW_BYTES);
+    }
+}

@@ -1,5 +1,6 @@
 //! A toy stack from outside the engine: it sends one datagram, and sends it again until the answer has arrived.
 
+use cwndlab_tcp::CongestionState;
 use serde_json::{json, Value};
 
 use super::*;
@@ -99,8 +100,15 @@ impl Endpoint for End {
     fn counters(&self) -> StackCounters {
         StackCounters { lost: self.lost, timeouts: self.lost, ecn_reductions: 0 }
     }
+    /// That of the client grows by a datagram with each answer.
     fn window(&self) -> Option<StackWindow> {
-        None
+        self.is_client.then(|| StackWindow {
+            cwnd_bytes: SIZE as u64 * (1 + u64::from(self.number)),
+            ssthresh_bytes: 7,
+            srtt: Time::from_millis(3),
+            in_flight_bytes: 5,
+            state: CongestionState::Open,
+        })
     }
 }
 
@@ -138,11 +146,24 @@ fn a_stack_exchanges_payloads_and_is_recorded_as_a_connection() {
     // Each of 40 exchanges takes the time of its packets on six links, and 44 ms of propagation.
     let exchange = 2 * 22_000_000 + 2 * (528 + 29) * 80 + (528 + 29) * 5333;
     assert!(log.objects[0].end.as_nanos().abs_diff(40 * exchange) < 44_000_000, "{:?}", log.objects[0]);
+    assert!(log.windows.is_empty(), "the probe is off");
     // The client is observed: its datagrams of 500 bytes, whose numbers count bytes from 1, and answers of one byte.
     for (k, (seq, len)) in [(1, 500), (1, 1), (501, 500), (2, 1), (1001, 500)].into_iter().enumerate() {
         let of = |field: &str, value: u32| log.segments[k].contains(&format!(" {field}: {value},"));
         assert!(of("seq", seq) && of("len", len) && of("wire_bytes", len + 28), "{}", log.segments[k]);
     }
+}
+
+#[test]
+fn the_window_of_a_stack_is_recorded_whenever_it_changes() {
+    let mut scenario = toy(json!({}), "");
+    scenario.probes.cwnd = true;
+    let (_, log) = run_toy(&scenario);
+    let windows: Vec<_> = log.windows.iter().map(|(way, sample)| (way.from_client, sample.cwnd_bytes)).collect();
+    assert_eq!(windows, (1..=41).map(|k| (true, k * SIZE as u64)).collect::<Vec<_>>());
+    let (way, first) = &log.windows[0];
+    assert_eq!((way.connection, first.ssthresh_bytes, first.in_flight_bytes), (0, 7, 5));
+    assert_eq!((first.srtt, first.state), (Time::from_millis(3), CongestionState::Open));
 }
 
 #[test]

@@ -414,3 +414,29 @@ fn trains_last_a_millisecond_and_have_two_segments_at_least() {
     }
     assert_eq!(Flow::google().law.grant(1).quantum, Quantum::DEFAULT);
 }
+
+/// `RestoreCwnd`: the window before a repair comes back when it ends; by the branch only after a timeout.
+#[test]
+fn the_window_before_a_repair_is_restored_at_its_end() {
+    use Repair::{Loss, None, Recovery};
+    for (start, after_recovery) in [(Flow::new as fn() -> Flow, 9000), (Flow::google, 5000)] {
+        for (before, now, cwnd) in [
+            (Loss, None, 9000),
+            (Recovery, None, after_recovery),
+            (None, None, 5000),
+            (Recovery, Recovery, 5000),
+            (Loss, Recovery, 5000),
+            (None, Recovery, 5000),
+        ] {
+            let mut law = start().law;
+            (law.prior_repair, law.cwnd, law.prior_cwnd) = (before, 5000, 9000);
+            law.end_recovery(now);
+            assert_eq!(law.cwnd, cwnd, "{before:?}, then {now:?}");
+            assert!(law.prior_repair == now);
+        }
+        let mut law = start().law;
+        (law.prior_repair, law.cwnd, law.prior_cwnd) = (Loss, 9000, 5000);
+        law.end_recovery(None);
+        assert_eq!(law.cwnd, 9000, "a larger window stays");
+    }
+}
