@@ -108,7 +108,7 @@ fuzz: setup $(VENV)/.dev
 # new statement. In MUTANTS: --language, --area, --again (survivors, after new tests), --elsewhere, --table, --write.
 SAMPLE ?= 200
 CARGO_MUTANTS = 27.1.0
-mutants: setup $(VENV)/.dev build/mutants/venv/.cosmic-ray-8.7.0
+mutants: setup $(VENV)/.dev build/mutants/venv/.cosmic-ray-8.7.0 build/mutants/coverage/.coverage-7.17.5
 	@cargo mutants --version 2>/dev/null | grep -qx 'cargo-mutants $(CARGO_MUTANTS)' || \
 	  { echo 'mutants: cargo install cargo-mutants --locked --version $(CARGO_MUTANTS)' >&2; exit 1; }
 	@[ -n "$(SEED)" ] || { echo 'mutants: name a seed, like SEED=1' >&2; exit 1; }
@@ -117,6 +117,11 @@ mutants: setup $(VENV)/.dev build/mutants/venv/.cosmic-ray-8.7.0
 build/mutants/venv/.cosmic-ray-%:
 	"$(PYTHON)" -m venv --clear build/mutants/venv
 	build/mutants/venv/bin/pip install --quiet --disable-pip-version-check cosmic-ray==$*
+	@touch $@
+
+# Only tests whose lines are recorded import it.
+build/mutants/coverage/.coverage-%: build/mutants/venv/.cosmic-ray-8.7.0
+	build/mutants/venv/bin/pip install --quiet --disable-pip-version-check --upgrade --target $(@D) coverage==$*
 	@touch $@
 
 validate: setup

@@ -326,25 +326,3 @@ fn an_ack_of_the_first_late_segment_leaves_the_reordering_timer_running_for_the_
     );
     assert_eq!(end.stats().timeouts, 0);
 }
-
-/// Linux's `tcp_may_raise_cwnd`: on a path that reorders by more than three segments, data that SACK reports opens the
-/// window like data acknowledged in order.
-#[test]
-fn reported_data_opens_the_window_once_the_path_is_known_to_reorder() {
-    after_ten(
-        &rack(),
-        "0.1 < ack 0 sack 9000-10000
-         0.1 > data 10000-11000
-         = cwnd 10000                    # nothing has arrived late yet
-         0.1 < ack 1000 sack 9000-10000
-         0.1 > data 11000-12000
-         0.1 > data 12000-13000
-         = cwnd 11000
-         0.1 < ack 1000 sack 8000-10000
-         0.1 > data 13000-14000
-         0.1 > data 14000-15000
-         = cwnd 12000
-         0.1 < ack 1000 sack 8000-10000  # nothing new
-         = cwnd 12000",
-    );
-}
