@@ -179,12 +179,13 @@ def test_connections_are_chosen_by_what_they_sent_again_and_only_ended_ones_last
         "established_ns": np.array([1.1, 1.1, 7.1, 1.1, 1.1]) * S,  # the third lost its SYN-ACK
         "retransmits": np.array([0, 1, 2, 3, 5]),
         "drops": np.array([0, 1, 1, 2, 3]),
-        "bytes_down": np.array([10, 2000, 4000, 50, 6000]),
+        "bytes_down": np.array([0, 2000, 4000, 50, 6000]),
     }
     run = Run(connections=table)
     assert measure("connection_durations", run, drops_at_least=1, down_at_most=4000) == [3.0, 8.0]
     assert measure("connection_durations", run, drops_at_least=2) == [2.0]
     assert measure("connection_durations", run, drops_at_most=0) == [1.0]
+    assert measure("connection_durations", run, down_at_most=0) == [1.0]
     assert measure("connection_durations", run, traffic="web") == [1.0, 3.0, 8.0]
     assert measure("connection_durations", run, traffic="web", retransmits_at_least=2) == [8.0]
     assert measure("connection_durations", run, retransmits_at_least=2, handshake_at_most=1.0) == [2.0]

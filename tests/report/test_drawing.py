@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
 
 from cwndlab.report import canvas, looks
+from cwndlab.report.drawing.chart import draw_svg
 from cwndlab.report.drawing.legend import Legend, label_texts
 from cwndlab.report.drawing.scales import Band, Numbers, format_number, of_domain, point_scale, tick_step
 from cwndlab.report.drawing.text import shorten, tenths, text_element, text_lines, text_width
@@ -121,6 +123,8 @@ def test_the_width_of_a_text_is_that_of_helvetica_and_a_reserve() -> None:
         833,
         278,
     ]
+    # Adobe's table has 95 characters, which are 50,058 thousandths wide together.
+    assert text_width("".join(map(chr, range(32, 127))), 1000) == pytest.approx(50_058 * 1.06)
     assert text_width("abc") == pytest.approx(12 / 1000 * 1.06 * (556 + 556 + 500))
 
 
@@ -139,6 +143,21 @@ def test_text_is_written_with_what_differs_from_the_usual() -> None:
     )
     assert text_lines(["a", "b"], 5, 10, 14) == [text_element("a", 5, 10), text_element("b", 5, 24)]
     assert [tenths(v) for v in (1.0, 1.04, 1.06, -0.04, 10.55)] == ["1", "1", "1.1", "0", "10.6"]
+
+
+@pytest.mark.parametrize(("title", "lines"), [("", 0), ("one", 1), (["one", "two"], 2)])
+def test_the_title_of_a_panel_has_room_above_it(title: str | list[str], lines: int) -> None:
+    at = {"x": canvas.field("x:Q"), "y": canvas.field("y:Q")}
+    chart = {**canvas.mark_chart("d", canvas.mark("line", at)), "width": 200, "height": 100}
+    rows = {"d": [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}]}
+
+    def height(panel: dict[str, Any]) -> int:
+        found = re.match(r'<svg [^>]* height="(\d+)"', draw_svg(panel, rows))
+        assert found is not None
+        return int(found[1])
+
+    # Lines of 16 pixels, and 8 pixels below them.
+    assert height({**chart, "title": title}) - height(chart) == 16 * lines + 8 * bool(lines)
 
 
 def legend(*names: str, **options: Any) -> Legend:

@@ -153,6 +153,15 @@ def test_the_order_of_all_numbers_that_the_paper_compares_is_judged_not_only_of_
     assert first_verdict(tmp_path, levels(tmp_path, 1.2, **within)) is Verdict.DIFFERS  # the other way round
 
 
+@pytest.mark.parametrize(("four", "verdict"), [(0.9, Verdict.DIFFERS), (0.8, Verdict.TREND)])
+def test_numbers_printed_no_farther_apart_than_both_roundings_are_not_compared(
+    tmp_path: Path, four: float, verdict: Verdict
+) -> None:
+    """1.0 and 0.9, to one decimal, may be one number, 0.95; nothing is left to compare 1.0 with."""
+    spec = levels(tmp_path, four, compared_within=["webs", "ftps"])
+    assert first_verdict(tmp_path, spec) is verdict
+
+
 def test_an_empty_list_compares_the_whole_table(tmp_path: Path) -> None:
     spec = levels(tmp_path, 0.8, compared_within=[])  # 16 webs, printed below 8, are above
     assert first_verdict(tmp_path, spec) is Verdict.DIFFERS
