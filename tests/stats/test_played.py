@@ -121,7 +121,7 @@ def as_paper(folder: Path, drawn: Results, factor: float = 1.0) -> Table:
 def test_a_right_model_is_incompatible_as_often_as_by_chance(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     inside, means, certain = 0, 0, 0
-    for _ in range(12):
+    for _ in range(9):
         ours = web(rng, 10)
         table = judge_table(as_paper(tmp_path, web(rng, 1)), ours, tmp_path, [])
         played = PlayedPaper([table], ours)
@@ -131,8 +131,8 @@ def test_a_right_model_is_incompatible_as_often_as_by_chance(tmp_path: Path) -> 
         means += sum(one.compatible for one in joint.means)
         certain += joint.p < 0.05
         assert 1.0 < found.expected < 4.0
-    assert inside >= 10
-    assert means >= 31  # of 36
+    assert inside >= 7
+    assert means >= 22  # of 27
     assert certain <= 2
 
 
