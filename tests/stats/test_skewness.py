@@ -10,7 +10,7 @@ from validation import skewness
 
 from cwndlab.base.numbers import ANY, COUNT, NON_NEGATIVE, SHARE
 from cwndlab.stats import intervals, jackknife
-from cwndlab.stats.skewness import MILD, stretch
+from cwndlab.stats.skewness import FILE, MILD, stretch
 from synthetic import sample
 
 PERCENT = SHARE.times(100.0)
@@ -22,6 +22,13 @@ def test_runs_that_scatter_little_keep_students_quantiles() -> None:
     below, above = stretch(5, MILD + 0.01)
     assert 1.0 < below < 1.03
     assert 0.97 < above < 1.0
+
+
+def test_between_the_most_runs_of_the_file_and_endless_ones_quantiles_approach_students() -> None:
+    assert stretch(10**12, 1.0) == pytest.approx((1.0, 1.0), abs=1e-4)
+    most = int(max(np.loadtxt(FILE, delimiter=",", skiprows=1)[:, 0]))
+    last, further = (np.array(stretch(n, 1.0)) - 1.0 for n in (most, 4 * most))
+    assert further == pytest.approx(last / 2), "linear in 1 / sqrt(n)"
 
 
 @pytest.mark.parametrize("n", [3, 9, 25, 5000])

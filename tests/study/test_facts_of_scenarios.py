@@ -12,7 +12,7 @@ from cwndlab.base.engine_kinds import is_endless, is_program, sends_from_client
 from cwndlab.base.errors import NotFoundError, StudyError
 from cwndlab.plan import scenario as facts
 from cwndlab.plan.probes import needed_probes
-from cwndlab.study.congestion import congestion_control, ecn_of, name_laws
+from cwndlab.study.congestion import congestion_control, ecn_of, name_laws, spell_out
 from small_study import edited
 
 
@@ -269,3 +269,53 @@ def test_the_columns_of_a_distribution_are_named(tmp_path: Path, keys: str, says
     with pytest.raises(StudyError) as found:
         Study.load(tmp_path / "study.toml").plan().check()
     assert says in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "knobs"),
+    [
+        ({"cc": "reno"}, {"window_law": "reno", "slow_start": "standard"}),
+        ({"cc": "newreno", "sack": True}, {"window_law": "reno", "slow_start": "standard", "sack": True}),
+        ({"cc": "dctcp"}, {"window_law": "dctcp", "slow_start": "standard", "ecn": "dctcp"}),
+        ({"cc": "prague"}, {"window_law": "prague", "slow_start": "standard", "ecn": "accecn-ect1"}),
+        ({"cc": "ledbat"}, {"window_law": "ledbat", "slow_start": "standard", "initial_window": 2}),
+        (
+            {"cc": "ledbat++"},
+            {"window_law": "ledbat-plus-plus", "slow_start": "standard", "initial_window": 2},
+        ),
+        (
+            {"cc": "ledbat", "initial_window": 4},
+            {"window_law": "ledbat", "slow_start": "standard", "initial_window": 4},
+        ),
+        ({"initial_window": 4}, {"initial_window": 4}),
+    ],
+)
+def test_a_congestion_control_brings_what_belongs_to_it(given: dict[str, Any], knobs: dict[str, Any]) -> None:
+    assert spell_out(given, {"window_law": "reno"}, ("tcp",)) == knobs
+
+
+def test_the_cubic_of_a_profile_keeps_the_profiles_slow_start() -> None:
+    assert spell_out({"cc": "cubic"}, {"window_law": "cubic-linux"}, ("tcp",)) == {}
+    own = {"window_law": "cubic", "slow_start": "standard"}
+    assert spell_out({"cc": "cubic"}, {"window_law": "reno"}, ("tcp",)) == own
+    assert spell_out({"cc": "mine"}, {"window_law": "reno"}, (), ["mine"]) == {**own, "window_law": "mine"}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            {"congestion_control": "bbr"},
+            "tcp.congestion_control: there is no key 'congestion_control' any more; write cc = 'bbr'",
+        ),
+        (
+            {"cc": "reno", "window_law": "reno"},
+            "tcp.cc: `window_law` says this already; leave out one of them",
+        ),
+        ({"cc": "renoo"}, "there is no congestion control 'renoo'"),
+    ],
+)
+def test_a_congestion_control_that_does_not_fit_is_named(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(StudyError) as found:
+        spell_out(given, {"window_law": "reno"}, ("tcp",))
+    assert says in f"{'.'.join(map(str, found.value.path or ()))}: {found.value}"
