@@ -319,3 +319,44 @@ def test_a_congestion_control_that_does_not_fit_is_named(given: dict[str, Any], 
     with pytest.raises(StudyError) as found:
         spell_out(given, {"window_law": "reno"}, ("tcp",))
     assert says in f"{'.'.join(map(str, found.value.path or ()))}: {found.value}"
+
+
+def test_the_bandwidth_delay_product_of_a_link_is_of_the_longest_flow_that_passes_it() -> None:
+    more = """
+[[topology.links]]
+name = "far"
+between = ["c", "b"]
+rate = "1Mbps"
+delay = "100ms"
+queue = { kind = "infinite" }
+
+[[topology.links]]
+name = "onward"
+between = ["b", "d"]
+rate = "1Mbps"
+delay = "30ms"
+queue = { kind = "infinite" }
+
+[[traffic]]
+name = "other"
+client = "c"
+server = "b"
+app = { kind = "bulk" }
+
+[[traffic]]
+name = "longer"
+client = "a"
+server = "d"
+app = { kind = "bulk" }
+
+[[traffic]]
+name = "bulk\""""
+    made = compiled(
+        ('nodes = ["a", "b"]', 'nodes = ["a", "b", "c", "d"]'),
+        ('limit = "25pkt"', 'limit = "1BDP"'),
+        ('\n[[traffic]]\nname = "bulk"', more),
+    )
+    # 1 Mbit/s for twice 10 + 30 ms; the flow over 100 ms does not pass this link
+    assert {link["queue"]["limit"] for link in made.scenario["links"][:2]} == {10_000}
+    given = compiled(("[topology]", '[topology]\nrtt = "40ms"'), ('limit = "25pkt"', 'limit = "2BDP"'))
+    assert given.scenario["links"][0]["queue"]["limit"] == 10_000

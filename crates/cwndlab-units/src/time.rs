@@ -203,7 +203,8 @@ mod tests {
     fn seconds_milliseconds_and_microseconds_are_nanoseconds() {
         let all = [Time::from_secs(3), Time::from_millis(3), Time::from_micros(3), Time::from_nanos(3)];
         assert_eq!(all.map(Time::as_nanos), [3_000_000_000, 3_000_000, 3000, 3]);
-        assert_eq!(all.map(Time::as_secs_f64), [3.0, 0.003, 0.000_003, 0.000_000_003]);
+        let seconds = [3.0, 0.003, 0.000_003, 0.000_000_003];
+        assert_eq!(all.map(|time| time.as_secs_f64().to_bits()), seconds.map(f64::to_bits));
         assert_eq!(Time::from_secs_f64(1.5), Time::from_millis(1500));
         assert_eq!(Time::from_secs_f64(-1.0), Time::ZERO);
     }

@@ -7,6 +7,7 @@ use crate::tables::{
     Segments, SenderState, Windows,
 };
 use SegmentEvent::{Ack, Drop, DupAck, Mark, Receive, Retransmit, Send};
+use SenderState::{Cwr, Disorder, Loss, Open, Recovery};
 
 const MS: u64 = 1_000_000;
 /// The initial sequence numbers; the client's wraps within the first segment.
@@ -297,7 +298,6 @@ fn samples_of_windows_count_within_the_run_and_keep_their_state() {
     let (records, _) = records(&testbed(&format!(r#","windows":[{},{none}]"#, samples.join(","))), &CHOICES, &whole());
     let rows = rows!(records, Windows);
     let states: Vec<_> = rows.iter().map(|row| (row.time_ns / MS, row.from_client, row.state.0)).collect();
-    use SenderState::{Cwr, Disorder, Loss, Open, Recovery};
     let expected = [(20, true, Open), (21, true, Disorder), (22, true, Cwr), (23, true, Recovery), (100, true, Loss)];
     assert_eq!(states[..5], expected);
     assert_eq!(states[5..], [(1, false, Open)], "of the server; an address without a connection has none");
