@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cwndlab.diagnosis.from_outside import OutsideSummary, diagnose_outside
+from cwndlab.apps.diagnosis.from_outside import OutsideSummary, diagnose_outside
 
 MS = 1_000_000
 SCENARIO = {

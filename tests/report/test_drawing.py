@@ -11,7 +11,7 @@ import pytest
 from cwndlab.report import canvas, looks
 from cwndlab.report.drawing.chart import draw_svg
 from cwndlab.report.drawing.legend import Legend, label_texts
-from cwndlab.report.drawing.scales import Band, Numbers, format_number, of_domain, point_scale, tick_step
+from cwndlab.report.drawing.scales import Band, Numbers, domain_scale, format_number, point_scale, tick_step
 from cwndlab.report.drawing.text import shorten, tenths, text_element, text_lines, text_width
 from cwndlab.report.palette import PALETTE, PLAIN, SHADES
 from cwndlab.study.outputs import Figure
@@ -65,7 +65,7 @@ def test_a_number_has_its_pixel() -> None:
 def test_a_scale_reaches_from_0_to_a_round_end_unless_it_is_told_otherwise(
     values: list[float], options: dict[str, object], ends: tuple[float, float]
 ) -> None:
-    made = of_domain(values, options, span=(0, 1))
+    made = domain_scale(values, options, span=(0, 1))
     assert (made.low, made.high) == pytest.approx(ends) and made.log is (options.get("type") == "log")
     assert (made.start, made.end) == (0, 1)
 

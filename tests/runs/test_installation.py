@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from cwndlab.apps.doctor import installation
 from cwndlab.base.core import Check
 from cwndlab.base.errors import CwndlabError
-from cwndlab.results import installation
 
 Usage = namedtuple("Usage", "total used free")
 

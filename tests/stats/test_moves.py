@@ -32,7 +32,7 @@ def table(published: float, verdict: Verdict = Verdict.DIFFERS, **column: Any) -
     spec = Table.model_validate(
         {"id": "t", "title": "T", "rows": ["iw"], "columns": [{"heading": "h", "quantity": "a", **column}]}
     )
-    estimate = Estimate.of_interval(CELL.id, "a", "s", results().estimate(CELL.id, "a"))
+    estimate = Estimate.from_interval(CELL.id, "a", "s", results().estimate(CELL.id, "a"))
     judgement = Judgement(verdict, "", 0.0, 0.0, 0.0)
     cell = JudgedCell(
         "t", (1,), 0, CELL.id, "a", estimate, Published(published, 0.01, str(published)), judgement, 2, ""

@@ -146,6 +146,7 @@ fn a_short_segment_opens_the_window_by_a_packet() {
         client(&cfg, "0 write 1500\n0 > data 0-1000\n0 > data 1000-1500\n0.1 < ack 1500").cwnd_bytes()
     };
     assert_eq!((opened(true), opened(false)), (6000, 5500));
+}
 
 /// `FLAG_ACK_MAYBE_DELAYED`: after more than five minutes the minimum of the round trip is forgotten for a longer one, but
 /// not for that of a single short segment, whose ACK may have been delayed.
