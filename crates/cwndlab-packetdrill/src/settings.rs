@@ -216,7 +216,12 @@ mod tests {
     #[test]
     fn slow_start_after_idle_is_of_unused_windows_as_well() {
         let mut cfg = Profile::Linux6.config();
-        for (text, on) in [("defaults.sh", false), ("sysctl -q net.ipv4.tcp_slow_start_after_idle=1", true)] {
+        for (text, on) in [
+            ("defaults.sh", false),
+            ("sysctl -q net.ipv4.tcp_slow_start_after_idle=1", true),
+            ("echo 0 > /proc/sys/net/ipv4/tcp_slow_start_after_idle", false),
+            ("echo 1 > /proc/sys/net/ipv4/tcp_slow_start_after_idle", true),
+        ] {
             command(&mut cfg, text).expect(text);
             let RecoveryConfig::Rack(rack) = cfg.recovery else { panic!("{text}") };
             assert_eq!((cfg.restart_after_idle, rack.window_validation), (on, on), "{text}");

@@ -267,5 +267,5 @@ fn the_initial_window_is_of_segments_that_the_peer_accepts() {
          0.1 > ack 0
          = cwnd 3000",
     );
-    assert_eq!(end.state(), State::Established);
+    assert_eq!((end.state(), end.mtu(&cfg)), (State::Established, 1000 + cfg.header_bytes));
 }
