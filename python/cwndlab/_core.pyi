@@ -291,7 +291,7 @@ class Capture:
 
     @property
     def steps(self) -> list[tuple[int, int]]:
-        """When the clock was set back, in nanoseconds of the corrected times, and by how much."""
+        """When the clock was set, in ns of corrected times, and how far back; negative if forward."""
 
     @property
     def tick_ns(self) -> int:
@@ -300,8 +300,8 @@ class Capture:
     def ends(self, connection: int) -> tuple[str, str]:
         """Addresses and ports of a connection's ends: first the end that sent the first captured segment."""
 
-    def take_segments(self, connection: int, most: int) -> list[CapturedSegment]:
-        """The next segments of a connection, at most so many, which it does not keep."""
+    def take_segments(self, connection: int) -> list[CapturedSegment]:
+        """The next segments of a connection, which it does not keep; none at its end."""
 
     def end(self, connection: int, first: bool) -> CapturedEnd:
         """What the segments of a connection's first end say of it, or those of its other end."""

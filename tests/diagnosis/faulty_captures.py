@@ -25,14 +25,35 @@ Packets = list[tuple[float, bytes]]
 RUN = """
 title = "A transfer"
 measure = ["goodput"]
-[dumbbell]
+[topology]
+nodes = ["sender", "before", "behind", "receiver"]
+[[topology.links]]
+between = ["sender", "before"]
+rate = "100Mbps"
+delay = "8ms"
+[[topology.links]]
+name = "bottleneck"
+between = ["before", "behind"]
 rate = "10Mbps"
-rtt = "40ms"
-buffer = 1
-flows = [{ name = "flow", cc = "cubic", start = "0s" }]
+delay = "5ms"
+queue = { kind = "drop-tail", limit = "34pkt" }
+[[topology.links]]
+between = ["behind", "receiver"]
+rate = "100Mbps"
+delay = "7ms"
+[[traffic]]
+name = "flow"
+client = "sender"
+server = "receiver"
+app = { kind = "bulk" }
+[tcp]
+profile = "linux-6"
+cc = "cubic"
 [run]
 duration = "4s"
 """
+#: Where captures are made: at the ends, and in the middle, before and behind the bottleneck's queue.
+NODES = ("sender", "before", "behind", "receiver")
 
 
 def captured(node: str, text: str = RUN) -> Packets:
@@ -61,7 +82,9 @@ def pcap(packets: Packets, link: int = RAW, snap: int = 65535) -> bytes:
 
 
 def _length(packet: bytes) -> int:
-    """The length that the header of an IPv4 packet states."""
+    """The length that the header of an IP packet states."""
+    if packet[0] >> 4 == 6:
+        return 40 + int.from_bytes(packet[4:6], "big")
     return int.from_bytes(packet[2:4], "big")
 
 
@@ -102,6 +125,84 @@ def twice(delay_s: float, ttl: int = 0) -> Callable[[Packets], Packets]:
     return made
 
 
+def data_twice(packets: Packets) -> Packets:
+    """The sender's packets again, soon after, as of a switch that mirrors two ports."""
+    port = sender_port(packets)
+    return [
+        one
+        for time, data in packets
+        for one in ((time, data), (time + 30e-6, data))[: 1 + (tcp(data)[0] == port)]
+    ]
+
+
+def as_ipv6(packet: bytes) -> bytes:
+    """The same segment in IPv6, which has no identification."""
+    ends = b"".join(bytes(12) + packet[at : at + 4] for at in (12, 16))
+    return struct.pack("!IHBB", 6 << 28, _length(packet) - 20, 6, packet[8]) + ends + packet[20:]
+
+
+def of_ipv6(packets: Packets) -> Packets:
+    """All in IPv6, each packet twice."""
+    return twice(20e-6)([(time, as_ipv6(packet)) for time, packet in packets])
+
+
+def fragmented_ipv6(packets: Packets) -> Packets:
+    """Data as two fragments of IPv6."""
+    made: Packets = []
+    for number, (time, cut) in enumerate(packets):
+        packet = as_ipv6(filled(cut))
+        payload = packet[40:]
+        if len(payload) < 700:
+            made.append((time, packet))
+            continue
+        for offset, part, more in ((0, payload[:600], 1), (600, payload[600:], 0)):
+            header = packet[:4] + struct.pack("!HBB", 8 + len(part), 44, packet[7]) + packet[8:40]
+            made.append((time, header + struct.pack("!BBHI", 6, 0, offset | more, number) + part))
+    return made
+
+
+def used_again(packets: Packets) -> Packets:
+    """The same ports again ten seconds later, with other initial numbers, without an end of the first."""
+
+    def moved(packet: bytes) -> bytes:
+        _, seq, ack, flags = tcp(packet)
+        numbers = (seq + 77_000_000) % 2**32, (ack + 77_000_000) % 2**32 if flags & 16 else 0
+        return packet[:24] + struct.pack("!II", *numbers) + packet[32:]
+
+    return packets + [(time + 10, moved(packet)) for time, packet in packets]
+
+
+def damaged_payload(packets: Packets) -> Packets:
+    """A byte of the payload of one segment is wrong; all checksums were right."""
+    whole = [(time, with_checksum(filled(packet))) for time, packet in packets]
+    data = [k for k, (_, one) in enumerate(whole) if len(one) > 500]
+    time, packet = whole[data[500]]
+    whole[data[500]] = (time, packet[:300] + b"x" + packet[301:])
+    return whole
+
+
+def merged(packets: Packets) -> Packets:
+    """Neighbours among the sender's segments as one, as devices hand them over (offload)."""
+    port = sender_port(packets)
+    made: Packets = []
+    for time, cut in packets:
+        packet = filled(cut)
+        if made and tcp(packet)[0] == tcp(made[-1][1])[0] == port and time - made[-1][0] < 0.0021:
+            before = made[-1][1]
+            had, size = (len(one) - 20 - header_length(one) for one in (before, packet))
+            if had > 0 and size > 0 and tcp(before)[1] + had == tcp(packet)[1]:
+                both = before + packet[-size:]
+                made[-1] = (made[-1][0], both[:2] + struct.pack("!H", len(both)) + both[4:])
+                continue
+        made.append((time, packet))
+    return made
+
+
+def header_length(packet: bytes) -> int:
+    """The length of TCP's header."""
+    return packet[32] >> 4 << 2
+
+
 def lacking(first: int, count: int) -> Callable[[Packets], Packets]:
     """Without packets that the capture dropped."""
     return lambda packets: packets[:first] + packets[first + count :]
@@ -110,6 +211,11 @@ def lacking(first: int, count: int) -> Callable[[Packets], Packets]:
 def set_back(after: int, by_s: float) -> Callable[[Packets], Packets]:
     """The clock goes back once."""
     return lambda packets: packets[:after] + [(time - by_s, data) for time, data in packets[after:]]
+
+
+def set_forward(after: int, by_s: float) -> Callable[[Packets], Packets]:
+    """The clock goes forward once."""
+    return set_back(after, -by_s)
 
 
 def one_direction(of_sender: bool) -> Callable[[Packets], Packets]:
@@ -186,8 +292,8 @@ FAULTS: dict[str, tuple[Callable[[Packets], Packets], int, str]] = {
     "before and after a router": (twice(200e-6, 63), 65535, "on both sides of a router"),
     "600 packets dropped": (lacking(1200, 600), 65535, "the capture lacks"),
     "20 packets dropped": (lacking(1500, 20), 65535, "the capture lacks"),
-    "clock back by 1 s": (set_back(1500, 1.0), 65535, "the clock of the capture was set back by 1"),
-    "clock back by 1 h": (set_back(1500, 3600.0), 65535, "the clock of the capture was set back by 36"),
+    "clock back by 1 s": (set_back(1500, 1.0), 65535, "was set back by about 1.00 s"),
+    "clock back by 1 h": (set_back(1500, 3600.0), 65535, "was set back by about 3600.00 s"),
     "only data": (one_direction(True), 65535, "only the sender's packets"),
     "only acknowledgments": (one_direction(False), 65535, "only the receiver's packets"),
     "stamps of 1 s": (coarse(1.0), 65535, "multiples of 1000 ms"),
@@ -197,8 +303,16 @@ FAULTS: dict[str, tuple[Callable[[Packets], Packets], int, str]] = {
     "snap length 38": (list, 38, "options of TCP were cut off"),
     "fragments": (fragmented, 65535, "fragments of IP"),
     "a damaged number": (damaged(300), 65535, "a wrong checksum"),
+    "a damaged payload": (damaged_payload, 65535, "a wrong checksum"),
+    "clock forward by 30 s": (set_forward(1500, 30.0), 65535, "was set forward by about 30.00 s"),
+    "clock forward by 1 h": (set_forward(2500, 3600.0), 65535, "was set forward by about 3600.00 s"),
+    "data twice": (data_twice, 65535, "captured more than once"),
+    "IPv6, each packet twice": (of_ipv6, 65535, "captured more than once"),
+    "fragments of IPv6": (fragmented_ipv6, 65535, "fragments of IP"),
+    "ports used again": (used_again, 65535, "were used again"),
+    "segments merged": (merged, 65535, "larger than what was sent"),
+    "snap length 46": (list, 46, "options of TCP were cut off"),
 }
-NODES = ("flow_sender", "flow_receiver")
 
 
 def explained(packets: Packets, snap: int = 65535) -> Diagnosis:
@@ -209,17 +323,61 @@ def explained(packets: Packets, snap: int = 65535) -> Diagnosis:
         return explain_capture(file)
 
 
+#: Waits of a transfer that nothing but its path holds back.
+OF_THE_PATH = {"cwnd", "handshake", "recovery", "unknown"}
+#: Faults that leave out the beginning, or all but a range of the rate.
+LATE, COARSE, CUT = "1 s late", "stamps of 1 s", "cut short"
+
+
+def problems(name: str, found: Diagnosis, true: Diagnosis) -> list[str]:
+    """What is wrong with what is said of a capture with a fault, next to the same without it."""
+    wrong = [] if any(FAULTS[name][2] in one for one in found.notes) else ["the fault is not named"]
+    if len(found.summaries) != (2 if name == "ports used again" else 1):
+        return [*wrong, f"{len(found.summaries)} connections"]
+    (known,) = true.summaries
+    if name == COARSE:
+        if found.waits_known or any(one.rtt_s for one in found.summaries):
+            wrong.append("waits or round trips of a clock of 1 s")
+        return wrong
+    for one in found.summaries:
+        if name not in (LATE, CUT) and abs(one.seconds - known.seconds) > 0.06:
+            wrong.append(f"{one.seconds:.3f} s instead of {known.seconds:.3f}")
+        rates = [each.acknowledged_bytes / each.seconds for each in (one, known)]
+        if name != CUT and abs(rates[0] / rates[1] - 1) > 0.04:
+            wrong.append(f"{rates[0] / rates[1]:.2f} of the rate")
+        if one.segments and one.retransmitted > known.retransmitted:
+            wrong.append(f"{one.retransmitted} segments retransmitted instead of {known.retransmitted}")
+        if one.rtt_s is not None and known.rtt_s is not None and name not in (LATE, CUT):
+            if abs(one.rtt_s[0] / known.rtt_s[0] - 1) > 0.02 or abs(one.rtt_s[1] / known.rtt_s[1] - 1) > 0.05:
+                wrong.append(f"round trips of {one.rtt_s} instead of {known.rtt_s}")
+    if not set(found.waited_s) <= OF_THE_PATH:
+        wrong.append(f"waits: {', '.join(set(found.waited_s) - OF_THE_PATH)}")
+    if name.startswith("only") and (found.waits_known or found.waits):
+        wrong.append("waits by one direction")
+    return wrong
+
+
+def explained_with(name: str, node: str, captures: dict[str, Packets]) -> Diagnosis:
+    """What is said of a capture with a fault."""
+    fault, snap, _ = FAULTS[name]
+    return explained(fault(captures[node]), snap)
+
+
 def main() -> int:
-    """Prints the table."""
-    for node in NODES:
-        packets = captured(node)
-        print(f"\n{node}, without a fault: {explained(packets)}")
-        for name, (fault, snap, note) in FAULTS.items():
-            found = explained(fault(packets), snap)
-            named = any(note in one for one in found.notes)
-            print(f"\n--- {name}: {'named' if named else 'NOT NAMED'}")
-            print("\n".join(str(found).splitlines()[: 5 + len(found.notes)]))
-    return 0
+    """Prints the table: for each fault and place, whether it is named and nothing false is said."""
+    captures = {node: captured(node) for node in NODES}
+    true = {node: explained(packets) for node, packets in captures.items()}
+    failed = 0
+    print("| fault | note |", " | ".join(NODES), "|\n|---|---|" + "---|" * len(NODES))
+    for name, (_, _, note) in FAULTS.items():
+        cells = []
+        for node in NODES:
+            wrong = problems(name, explained_with(name, node, captures), true[node])
+            failed += bool(wrong)
+            cells.append("; ".join(wrong) or "right")
+        print(f"| {name} | … {note} … |", " | ".join(cells), "|", flush=True)
+    print(f"\n{len(FAULTS) * len(NODES) - failed} of {len(FAULTS) * len(NODES)} right")
+    return bool(failed)
 
 
 if __name__ == "__main__":

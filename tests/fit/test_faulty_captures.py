@@ -10,11 +10,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "diagnosis"))
 import faulty_captures as made
 
+from cwndlab.apps.captures.deliveries import Deliveries
+from cwndlab.apps.captures.flow_packets import of_conversation
 from cwndlab.apps.captures.from_capture import read
 from cwndlab.apps.fit.compared_numbers import is_far
-from cwndlab.apps.fit.deliveries import Deliveries
 from cwndlab.apps.fit.fitting import FitRefusedError, fit_capture
-from cwndlab.apps.fit.flow_packets import of_conversation
 from cwndlab.apps.fit.path_estimates import PathEstimates, estimate_path
 from cwndlab.apps.fit.refusals import of_path
 
@@ -23,7 +23,7 @@ LONG = made.RUN.replace('duration = "4s"', 'duration = "12s"')
 
 @pytest.fixture(scope="module")
 def packets() -> made.Packets:
-    return made.captured("flow_sender", LONG)
+    return made.captured("sender", LONG)
 
 
 def path_of(packets: made.Packets, folder: Path) -> PathEstimates:
@@ -40,6 +40,7 @@ def path_of(packets: made.Packets, folder: Path) -> PathEstimates:
         ("only acknowledgments", ("one-direction",)),
         ("stamps of 10 ms", ("clock",)),
         ("clock back by 1 s", ("clock",)),
+        ("clock forward by 30 s", ("clock",)),
         ("600 packets dropped", ("missing",)),
     ],
 )

@@ -14,12 +14,12 @@ import pytest
 from typer.testing import CliRunner
 
 from cwndlab.api import Study
+from cwndlab.apps.captures.deliveries import Deliveries
+from cwndlab.apps.captures.flow_packets import of_conversation, of_segments
 from cwndlab.apps.captures.from_capture import read
-from cwndlab.apps.fit.deliveries import Deliveries
 from cwndlab.apps.fit.fit_result import CaptureFit, Compared, Parameter
 from cwndlab.apps.fit.fitted_study import PathParameters, Present
 from cwndlab.apps.fit.fitting import FitRefusedError, about_study, fit_capture
-from cwndlab.apps.fit.flow_packets import of_conversation, of_segments
 from cwndlab.apps.fit.path_estimates import PathEstimates, estimate_path
 from cwndlab.apps.fit.random_loss import RandomLoss
 from cwndlab.apps.fit.refusals import of_path
@@ -153,7 +153,7 @@ def test_random_losses_are_no_queue_management(loss: str) -> None:
         ),
         ({"flows": [{**TESTED, "cc": "bbr1"}], "buffer": 4}, "buffer"),
         ({"flows": [{**TESTED, "cc": "bbr3"}]}, "cc"),
-        ({"at": "tested_receiver"}, "receiver"),
+        ({"at": "tested_receiver"}, "place"),
         ({"loss": "0.5%", "buffer": 4}, "buffer"),
     ],
     ids=["short", "reader", "reader at times", "no loss", "law", "receiver", "random loss"],

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from cwndlab.apps.captures.flow_packets import of_conversation
 from cwndlab.apps.diagnosis.conversation import Conversation, Packet
-from cwndlab.apps.fit.flow_packets import of_conversation
 
 MS = 1_000_000
 SYN, ACK = 2, 16

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cwndlab.apps.fit.deliveries import Deliveries
-from cwndlab.apps.fit.flow_packets import FlowPackets
+from cwndlab.apps.captures.deliveries import Deliveries
+from cwndlab.apps.captures.flow_packets import FlowPackets
 from cwndlab.apps.fit.sender_estimates import FEWEST_BURSTS, estimate_sender
 
 

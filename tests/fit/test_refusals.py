@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cwndlab.apps.captures.deliveries import Deliveries
+from cwndlab.apps.captures.flow_packets import of_conversation
 from cwndlab.apps.diagnosis.conversation import ACK, Conversation, Packet
-from cwndlab.apps.fit.deliveries import Deliveries
-from cwndlab.apps.fit.flow_packets import of_conversation
 from cwndlab.apps.fit.refusals import of_capture
 
 MS, MSS = 1_000_000, 1000

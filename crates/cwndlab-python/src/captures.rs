@@ -5,6 +5,7 @@ mod connections;
 mod copies;
 mod file;
 mod headers;
+mod jumps;
 mod raw;
 
 use std::fs::File;
@@ -17,6 +18,8 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Segments that are handed over at a time.
+const PART: usize = 10_000;
 
 /// A TCP segment as it was captured.
 #[pyclass(frozen, get_all, module = "cwndlab._core")]
@@ -86,7 +89,8 @@ pub struct CapturedEnd {
 
 struct Connection {
     ends: [SocketAddr; 2],
-    segments: std::vec::IntoIter<CapturedSegment>,
+    /// In parts, whose memory is free once they were taken.
+    segments: std::vec::IntoIter<Vec<CapturedSegment>>,
     sides: [CapturedEnd; 2],
     faults: Faults,
 }
@@ -106,8 +110,21 @@ impl Connection {
             side.stamped |= segment.len > 0 && segment.ts.is_some();
             side.options_cut |= segment.options_cut;
         }
-        Connection { ends, segments: segments.into_iter(), sides, faults }
+        Connection { ends, segments: in_parts(segments).into_iter(), sides, faults }
     }
+}
+
+/// The segments in parts of at most `PART`.
+fn in_parts(mut segments: Vec<CapturedSegment>) -> Vec<Vec<CapturedSegment>> {
+    let mut parts = Vec::with_capacity(segments.len() / PART + 1);
+    while segments.len() > PART {
+        let whole = (segments.len() - 1) / PART * PART;
+        parts.push(segments.split_off(whole));
+    }
+    segments.shrink_to_fit();
+    parts.push(segments);
+    parts.reverse();
+    parts
 }
 
 /// The TCP connections of a capture, in order of their first segments.
@@ -120,7 +137,7 @@ pub struct Capture {
     /// Packets that were cut within the header of TCP, and left out.
     #[pyo3(get)]
     headers_cut: u64,
-    /// When the clock was set back, in nanoseconds of the corrected times, and by how much.
+    /// When the clock was set, in nanoseconds of the corrected times, and how far back; negative if forward.
     #[pyo3(get)]
     steps: Vec<(i64, i64)>,
     /// The longest time, in nanoseconds, of which all times are multiples.
@@ -136,10 +153,10 @@ impl Capture {
         Ok((one.to_string(), other.to_string()))
     }
 
-    /// The next segments of a connection, at most so many, which it does not keep.
-    fn take_segments(&mut self, connection: usize, most: usize) -> PyResult<Vec<CapturedSegment>> {
+    /// The next segments of a connection, which it does not keep; none at its end.
+    fn take_segments(&mut self, connection: usize) -> PyResult<Vec<CapturedSegment>> {
         self.at(connection)?;
-        Ok(self.connections[connection].segments.by_ref().take(most).collect())
+        Ok(self.connections[connection].segments.next().unwrap_or_default())
     }
 
     /// What the segments of a connection's first end say of it, or those of its other end.

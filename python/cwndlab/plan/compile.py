@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +25,7 @@ from . import red
 from .direction import direction
 from .distribution import distribution
 from .probes import switch_on
+from .routes import shortest_path
 from .scenario import Compiled, not_finite, origin
 
 #: RED's thresholds, in what its limit counts.
@@ -236,24 +236,7 @@ class _Compiler:
         return {"limit": size} if kind == "linux-red" else {"limit": size, "unit": "bytes"}
 
     def _path(self, start: int, goal: int) -> list[int] | None:
-        """Links of the shortest path in hops, ties to the lower link index, as the engine routes."""
-        came: dict[int, int | None] = {start: None}
-        todo = deque([start])
-        while todo:
-            here = todo.popleft()
-            for index in self.leaving[here]:
-                there = self.links[index]["to"]
-                if there not in came:
-                    came[there] = index
-                    todo.append(there)
-        if goal not in came:
-            return None
-        path: list[int] = []
-        link_index = came[goal]
-        while link_index is not None:
-            path.append(link_index)
-            link_index = came[self.links[link_index]["from"]]
-        return path[::-1]
+        return shortest_path(self.links, self.leaving, start, goal)
 
     def _route(self, route: schema.Route, at: KeyPath) -> dict[str, Any]:
         nodes = [self._node(name, (*at, "path", i)) for i, name in enumerate(route.path)]

@@ -6,27 +6,44 @@ const NEXT: usize = 16;
 /// An order that is off by less is never a step of the clock.
 const LEAST_STEP_NS: i64 = 5_000_000;
 
-/// The times of packets, in the order of the file, as if the clock had never been set back, and each step: when, by these
-/// times, and how far the clock went back.
-pub fn continuous(times: &[i64]) -> (Vec<i64>, Vec<(i64, i64)>) {
+/// The clock was set between a packet and the one before it in the file.
+#[derive(Clone, Copy)]
+pub struct Step {
+    /// The packet's position.
+    pub place: usize,
+    /// How far the clock went back; negative if it went forward.
+    pub back_ns: i64,
+}
+
+/// The times of packets, in the order of the file, as if the clock had never been set back, and each step.
+pub fn continuous(times: &[i64]) -> (Vec<i64>, Vec<Step>) {
     let (mut shift, mut latest) = (0, i64::MIN);
     let mut steps = Vec::new();
     let mut found = Vec::with_capacity(times.len());
-    for (at, &time) in times.iter().enumerate() {
+    for (place, &time) in times.iter().enumerate() {
         let mut now = time.saturating_add(shift);
-        let behind = latest.saturating_sub(now);
-        if behind > LEAST_STEP_NS {
-            let next = &times[at + 1..times.len().min(at + 1 + NEXT)];
+        let back_ns = latest.saturating_sub(now);
+        if back_ns > LEAST_STEP_NS {
+            let next = &times[place + 1..times.len().min(place + 1 + NEXT)];
             if !next.iter().any(|later| later.saturating_add(shift) > latest - LEAST_STEP_NS) {
-                shift = shift.saturating_add(behind);
-                steps.push((latest, behind));
-                now = latest;
+                shift = shift.saturating_add(back_ns).saturating_add(1);
+                steps.push(Step { place, back_ns });
+                now = latest.saturating_add(1); // what comes after a step is never as early as what came before
             }
         }
         latest = latest.max(now);
         found.push(now);
     }
     (found, steps)
+}
+
+/// Takes steps forward, in order of their places, out of the times.
+pub fn close_up(times: &mut [i64], steps: &[Step]) {
+    for (k, step) in steps.iter().enumerate() {
+        let until = steps.get(k + 1).map_or(times.len(), |next| next.place);
+        let shift: i64 = steps[..=k].iter().map(|one| one.back_ns).sum();
+        times[step.place..until].iter_mut().for_each(|time| *time += shift);
+    }
 }
 
 /// The longest time of which all times are multiples.

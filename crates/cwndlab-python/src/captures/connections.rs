@@ -8,7 +8,7 @@ use cwndlab_tcp::Flags;
 
 use super::headers::{Checksum, Fragment, PacketId, Segment};
 use super::raw::Raw;
-use super::{clock, copies, Capture, CapturedSegment, Faults};
+use super::{clock, copies, jumps, Capture, CapturedSegment, Faults};
 
 /// Packets that wait for fragments at most.
 const MOST_FRAGMENTED: usize = 4096;
@@ -80,7 +80,13 @@ impl Found {
 
     /// The connections without the faults of the capture, which are counted.
     pub fn finish(self, cut: Option<String>, headers_cut: u64) -> Capture {
-        let (times, steps) = clock::continuous(&self.times);
+        let (mut times, mut steps) = clock::continuous(&self.times);
+        let segments = self.connections.iter().map(|one| one.segments.as_slice());
+        let jumps = jumps::find(segments, &times, clock::tick(&times));
+        clock::close_up(&mut times, &jumps);
+        steps.extend(jumps);
+        steps.sort_by_key(|step| step.place);
+        let steps = steps.iter().map(|step| (times[step.place - 1], step.back_ns)).collect();
         let tick_ns = clock::tick(&times);
         let connections = self.connections.into_iter().map(|mut connection| {
             for raw in &mut connection.segments {
@@ -116,7 +122,19 @@ fn cleaned(mut raw: Vec<Raw>) -> (Vec<CapturedSegment>, Faults) {
         }
     }
     raw.sort_by_key(|one| one.time_ns);
-    (numbered(raw, &mut faults), faults)
+    let mut segments = numbered(raw, &mut faults);
+    order_ties(&mut segments);
+    (segments, faults)
+}
+
+/// Orders what one end sent at one time by its numbers: packets of several queues are in the file in any order.
+fn order_ties(segments: &mut [CapturedSegment]) {
+    let is_data = |one: &CapturedSegment| one.len > 0 && !Flags(one.flags).has(Flags::SYN);
+    for tied in segments.chunk_by_mut(|one, other| {
+        one.time_ns == other.time_ns && one.from_first == other.from_first && is_data(one) && is_data(other)
+    }) {
+        tied.sort_by_key(|one| one.seq);
+    }
 }
 
 /// The numbers of one end, counted on beyond 32 bits.

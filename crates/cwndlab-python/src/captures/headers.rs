@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket};
+use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket};
 use pcap_parser::Linktype;
 
 /// The largest shift of a window scale option (RFC 7323, section 2.3).
@@ -35,8 +35,8 @@ pub struct Fragment {
     pub end: u32,
 }
 
-/// What IP identifies a packet by until its fragments are together again (RFC 791).
-pub type PacketId = (IpAddr, IpAddr, u16);
+/// What IP identifies a packet by until its fragments are together again (RFC 791; RFC 8200, section 4.5).
+pub type PacketId = (IpAddr, IpAddr, u32);
 
 /// What the checksum of a segment says.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -253,6 +253,8 @@ struct Addressed {
     ip_id: u16,
     /// Where the fragment begins, and whether others follow.
     fragment: (u32, bool),
+    /// What identifies the packet of the fragment.
+    fragment_id: u32,
 }
 
 /// The header of an IP packet whose payload begins at `payload`.
@@ -267,9 +269,14 @@ fn addressed(net: &LaxNetSlice<'_>, payload: &[u8]) -> Option<Addressed> {
                 ttl: ip.ttl(),
                 ip_id: ip.identification(),
                 fragment: (u32::from(ip.fragments_offset().byte_offset()), ip.more_fragments()),
+                fragment_id: ip.identification().into(),
             }
         }
         LaxNetSlice::Ipv6(ip) => {
+            let fragment = ip.extensions().clone().into_iter().find_map(|extension| match extension {
+                Ipv6ExtensionSlice::Fragment(fragment) => Some(fragment),
+                _ => None,
+            });
             let ip = ip.header();
             let whole = usize::from(ip.payload_length()) + ip.slice().len();
             Addressed {
@@ -277,7 +284,10 @@ fn addressed(net: &LaxNetSlice<'_>, payload: &[u8]) -> Option<Addressed> {
                 stated: whole.saturating_sub(before(ip.slice())),
                 ttl: ip.hop_limit(),
                 ip_id: 0,
-                fragment: (0, false),
+                fragment: fragment
+                    .as_ref()
+                    .map_or((0, false), |one| (one.fragment_offset().byte_offset().into(), one.more_fragments())),
+                fragment_id: fragment.map_or(0, |one| one.identification()),
             }
         }
         LaxNetSlice::Arp(_) => return None,
@@ -290,7 +300,7 @@ fn tcp(data: &[u8], on_wire: u32, packet: &LaxSlicedPacket<'_>) -> Content {
     if payload.ip_number.0 != TCP {
         return Content::Other;
     }
-    let id = (ip.ends[0], ip.ends[1], ip.ip_id);
+    let id = (ip.ends[0], ip.ends[1], ip.fragment_id);
     if ip.fragment.0 > 0 {
         let end = ip.fragment.0 + u32::try_from(ip.stated).unwrap_or(0);
         return Content::Fragment(Fragment { packet: id, end });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 _COARSE_NS, _COARSE_PACKETS = 1_000_000, 20
 #: The largest window without a scale, which that of a SYN-ACK never has.
 _LARGEST_UNSCALED = 65_535
+#: From this share on, segments that are larger than the segment size are noted.
+_MERGED = 0.02
+#: So many pairs of ends are named.
+_NAMED = 4
 #: A hole of one byte may be a FIN.
 _LEAST_HOLE = 2
 
@@ -132,6 +137,31 @@ def note_faults(conversation: Conversation, faults: Faults) -> None:
         notes.append("only the receiver's packets were captured: what the sender waited for is not known")
 
 
+def note_merged(conversation: Conversation) -> None:
+    """Notes segments that hold several, as a device's driver hands them over (segmentation offload)."""
+    data = [packet.len for packet in conversation.packets if packet.len]
+    large = sum(size > conversation.mss for size in data)
+    if large > _MERGED * len(data):
+        conversation.notes.append(
+            f"{large} of {len(data)} segments with data are larger than what was sent: the host hands its "
+            "device several at once, or merges what it received; segments are counted as captured"
+        )
+
+
+def _ports_used_again(conversations: Sequence[Conversation]) -> list[str]:
+    """A note on each two ends that have several connections."""
+    ends = Counter(frozenset(one.name.split(" > ")) for one in conversations)
+    again = {pair: count for pair, count in ends.items() if count > 1}
+    if len(again) > _NAMED:
+        return [
+            f"the ports of {len(again)} pairs of ends were used again, for {sum(again.values())} connections"
+        ]
+    return [
+        f"the ports of {' and '.join(sorted(pair))} were used again: {count} connections"
+        for pair, count in again.items()
+    ]
+
+
 def note_whole_capture(conversations: Sequence[Conversation], capture: Capture) -> None:
     """Notes what was wrong with the whole capture, with each connection that it touches."""
     packets = sum(len(one.packets) for one in conversations)
@@ -140,6 +170,7 @@ def note_whole_capture(conversations: Sequence[Conversation], capture: Capture) 
         conversation.tick_ns = coarse
         conversation.steps = [time_ns for time_ns, _ in capture.steps]
     first = conversations[0].notes
+    first += _ports_used_again(conversations)
     if capture.cut is not None:
         first.insert(0, capture.cut)
     if capture.headers_cut:
@@ -148,8 +179,10 @@ def note_whole_capture(conversations: Sequence[Conversation], capture: Capture) 
             "length of at least 96"
         )
     for time_ns, back_ns in capture.steps:
+        how = f"{'back' if back_ns > 0 else 'forward'} by about {abs(back_ns) / 1e9:.2f} s"
+        slept = "" if back_ns > 0 else ", or its host slept"
         first.append(
-            f"the clock of the capture was set back by {back_ns / 1e9:.6g} s after {time_ns / 1e9:.6f} s: "
+            f"the clock of the capture was set {how} after {time_ns / 1e9:.6f} s{slept}: "
             "how long the packets there are apart is not known"
         )
     if coarse:

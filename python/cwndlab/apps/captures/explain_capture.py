@@ -8,6 +8,7 @@ from cwndlab.apps.diagnosis.diagnosis import Diagnosis, diagnose
 from cwndlab.base.errors import check_arguments
 from cwndlab.study.units import seconds
 
+from .bottleneck import bottleneck_of
 from .from_capture import read
 
 
@@ -31,4 +32,7 @@ def explain_capture(path: str | Path, at: str | float | None = None, longest: in
         StudyError: it cannot be read, or has no TCP in it.
 
     """
-    return diagnose(read(Path(path)), None if at is None else seconds("at", at), longest)
+    found = read(Path(path))
+    for one in found:
+        one.bottleneck = bottleneck_of(one)
+    return diagnose(found, None if at is None else seconds("at", at), longest)

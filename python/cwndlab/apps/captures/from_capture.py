@@ -5,20 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from cwndlab._core import Capture, CapturedEnd, read_capture
-from cwndlab.apps.diagnosis.conversation import RST, SYN, Conversation, Packet
+from cwndlab.apps.diagnosis.conversation import RST, SYN, Blocks, Conversation, Packet
 from cwndlab.apps.diagnosis.keep_alive import mark_probes
 from cwndlab.base.errors import StudyError
 
-from .capture_faults import find_direction, find_missing, note_faults, note_whole_capture
+from .capture_faults import find_direction, find_missing, note_faults, note_merged, note_whole_capture
 from .capture_formats import readable
 from .endings import describe_ending
-from .vantage import is_at_receiver, is_shown_by_handshake, make_as_sent
+from .vantage import find_answers, is_at_receiver, make_as_sent
 
 #: What is read of a capture: what 500 MB of memory hold.
 MOST_SEGMENTS = 1_000_000
 MOST_BYTES = 2 << 30
-#: Segments that are taken from the core at a time.
-_AT_A_TIME = 10_000
 #: The timestamps option with its padding (RFC 7323, appendix A).
 _TIMESTAMPS = 12
 #: At the receiver, this share of the holes in the numbers is filled later.
@@ -92,8 +90,9 @@ def _conversation(capture: Capture, k: int) -> Conversation:
     mark_probes(packets)
     conversation.ended = describe_ending(packets) if not conversation.one_way else ""
     if spoke:
-        _place(conversation)
+        _place(conversation, capture.tick_ns)
     note_faults(conversation, faults)
+    note_merged(conversation)
     return conversation
 
 
@@ -101,20 +100,24 @@ def _damaged_of_sender(count: int, size: int) -> tuple[int, int]:
     return (count if size else 0), size
 
 
-def _place(conversation: Conversation) -> None:
-    """Finds out what the capture lacks and where it was made; at the receiver, what the sender saw."""
+def _place(conversation: Conversation, tick_ns: int) -> None:
+    """Finds out what the capture lacks and where it was made; elsewhere than there, what the sender saw."""
     packets, from_start = conversation.packets, conversation.from_start
     if conversation.one_way:
         return
-    at_receiver = is_at_receiver(packets)
+    answers = find_answers(packets)
     skipped = find_missing(packets, at_sender=True, from_start=from_start)
     lacking = find_missing(packets, at_sender=False, from_start=from_start)
-    holes, lost = sum(one.len for one in skipped), sum(one.len for one in lacking)
-    if not is_shown_by_handshake(packets) and lost < (1 - _FILLED) * holes:
-        at_receiver = True  # a sender does not skip numbers that it sends later
-    conversation.missing = lacking if at_receiver else skipped
-    if at_receiver:
-        make_as_sent(conversation)
+    if answers is not None:
+        place = answers.place(tick_ns)
+    else:
+        holes, lost = sum(one.len for one in skipped), sum(one.len for one in lacking)
+        # A sender does not skip numbers that it sends later.
+        at_receiver = is_at_receiver(packets) or lost < (1 - _FILLED) * holes
+        place = "receiver" if at_receiver else "sender"
+    conversation.missing = skipped if place == "sender" else lacking
+    if place != "sender":
+        make_as_sent(conversation, place, answers)
 
 
 def _packets(
@@ -126,7 +129,7 @@ def _packets(
     #: Lengths and windows are few numbers, and each is kept once.
     numbers: dict[int, int] = {}
     made: list[Packet] = []
-    while segments := capture.take_segments(k, _AT_A_TIME):
+    while segments := capture.take_segments(k):
         for segment in segments:
             out = segment.from_first == first_sends
             window = segment.window << (0 if segment.flags & SYN else scales[out])
@@ -141,7 +144,7 @@ def _packets(
                     segment.ack,
                     numbers.setdefault(window, window),
                     segment.flags,
-                    tuple(segment.sack),
+                    Blocks.of_pairs(segment.sack) if segment.sack else (),
                     ts_val,
                     ts_ecr,
                 )

@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Literal, NamedTuple, overload
+
+if TYPE_CHECKING:
+    from .bottleneck import Bottleneck
 
 FIN, SYN, RST, ACK, ECE = 1, 2, 4, 16, 64
+
+
+class Blocks(Sequence[tuple[int, int]]):
+    """SACK blocks in few bytes: large captures have millions of them."""
+
+    __slots__ = ("_packed",)
+
+    def __init__(self, packed: bytes) -> None:
+        self._packed = packed
+
+    @classmethod
+    def of_pairs(cls, pairs: Sequence[tuple[int, int]]) -> Blocks:
+        """Those with these edges."""
+        return cls(struct.pack(f"{2 * len(pairs)}q", *chain.from_iterable(pairs)))
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[int, int]: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[tuple[int, int]]: ...
+    def __getitem__(self, at: int | slice) -> tuple[int, int] | Sequence[tuple[int, int]]:
+        return tuple(struct.iter_unpack("2q", self._packed))[at]
+
+    def __len__(self) -> int:
+        return len(self._packed) // struct.calcsize("2q")
 
 
 @dataclass(slots=True)
@@ -89,8 +118,8 @@ class Conversation:
     name: str
     packets: list[Packet]
     mss: int
-    #: Where the packets were seen: at the "sender" or the "receiver".
-    seen_at: str
+    #: Where the packets were seen.
+    seen_at: Literal["sender", "receiver", "middle"]
     #: What is known for certain; None of captures and of kernels' runs.
     known: Known | None = None
     #: Whether every packet that was dropped on the way has its `drop`.
@@ -107,7 +136,7 @@ class Conversation:
     from_start: bool = True
     #: What a capture lacks.
     missing: list[Missing] = field(default_factory=list)
-    #: When the clock of a capture was set back.
+    #: When the clock of a capture was set.
     steps: list[int] = field(default_factory=list)
     #: A capture's times are multiples of this, if that hides something.
     tick_ns: int = 0
@@ -115,6 +144,8 @@ class Conversation:
     one_way: Literal["", "data", "acks"] = ""
     #: Segments with data of the sender that were damaged in the capture, and their bytes.
     damaged: tuple[int, int] = (0, 0)
+    #: The slowest link of its path, if that is known.
+    bottleneck: Bottleneck | None = None
     #: The times of the first and the last packet that were captured, also if left out; None where none was.
     span_ns: tuple[int, int] | None = None
 

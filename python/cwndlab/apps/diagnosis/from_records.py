@@ -11,6 +11,7 @@ import numpy as np
 from cwndlab.base.numbers import Columns
 from cwndlab.study.knobs import alternative_name
 
+from .bottleneck import bottleneck_in
 from .conversation import Conversation, Drop, Known, Packet
 from .diagnosis import Diagnosis
 
@@ -91,6 +92,7 @@ def _conversation(
         else None,
         drops_known=True,
         serial=serial,
+        bottleneck=bottleneck_in(scenario, traffic, *(nodes.index(one) for one in (sender, receiver))),
     )
 
 

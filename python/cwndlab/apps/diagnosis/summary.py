@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import ClassVar
 
+from .bottleneck import explain_share, used_share
 from .conversation import Conversation
 from .waits import CAUSES, ORDINARY, Wait, round_trips
 
@@ -40,6 +41,8 @@ class Summary:
     waited_s: dict[str, float]
     #: How the connection ended, in a sentence; only of captures.
     ended: str = field(default="", kw_only=True)
+    #: What it used of its bottleneck, and why not more, in a sentence.
+    bottleneck: str = field(default="", kw_only=True)
     #: The times of a capture are multiples of this, if that hides something.
     tick_s: float = field(default=0.0, kw_only=True)
 
@@ -54,7 +57,8 @@ class Summary:
             parts.append("round trip at least {}, median {}".format(*map(length_text, self.rtt_s)))
         why = " and ".join(f"{length_text(s)} ({CAUSES[cause]})" for cause, s in self.waited_s.items())
         waited = f" Waited {why}." if why else ""
-        return f"{self.conversation}: {', '.join(parts)}.{waited}{self._ending()}"
+        used = f" {self.bottleneck}" if self.bottleneck else ""
+        return f"{self.conversation}: {', '.join(parts)}.{waited}{used}{self._ending()}"
 
     def _rate_text(self) -> str:
         """The rate, or its range where the clock is too coarse for the time that it took."""
@@ -92,9 +96,9 @@ def summarize(
             retransmitted += packet.seq < highest
             unique += max(0, packet.seq + packet.len - max(packet.seq, highest))
             highest = max(highest, packet.seq + packet.len)
-    # Of a connection of which the beginning is missing, the receiver's capture has what arrived.
+    # Of a connection of which the beginning is missing, a capture elsewhere has what arrived.
     arrived = conversation.one_way == "data" or (
-        conversation.seen_at == "receiver" and not conversation.from_start
+        conversation.seen_at != "sender" and not conversation.from_start
     )
     if arrived:
         acknowledged = unique
@@ -117,8 +121,18 @@ def summarize(
         (min(times) / 1e9, median(times) / 1e9) if times else None,
         {cause: waited[cause] for cause in dict.fromkeys([*longest[:1], *notable[:1]])},
         ended=conversation.ended,
+        bottleneck=_use_of_bottleneck(conversation, acknowledged, seconds, waited),
         tick_s=conversation.tick_ns / 1e9,
     )
+
+
+def _use_of_bottleneck(
+    conversation: Conversation, acknowledged: int, seconds: float, waited: Mapping[str, float]
+) -> str:
+    if conversation.bottleneck is None or not acknowledged or seconds <= 0 or not conversation.shows_waits:
+        return ""
+    share = used_share(conversation, acknowledged, seconds)
+    return explain_share(conversation.bottleneck, share, waited, seconds, CAUSES)
 
 
 def summarize_all(summaries: Sequence[Summary]) -> str:

@@ -133,6 +133,8 @@ class _Replay:
         self.last_out: Packet | None = None
         self.last_in: Packet | None = None
         self.opened = False
+        #: The number that the receive window allowed when the last segment left.
+        self.edge = 0
         #: The widest receive window.
         self.widest = 0
         #: Most bytes that were ever outstanding; cwnd, which begins with two segments, was at least that.
@@ -246,6 +248,7 @@ class _Replay:
         self.largest = max(self.largest, self.nxt - self.una)
         if not packet.unseen:
             self.last_out = packet
+            self.edge = self.una + self.window
 
     def transmissions(self, seq: int) -> list[Packet]:
         """When the data from an offset on was sent before."""
@@ -400,8 +403,8 @@ class _Replay:
         una, window = self.state_before(wait)
         flight = wait.nxt - una
         fed = self.last_in is not None and self.last_in.len > 0 and una >= wait.nxt
-        # Seen at the receiver, an ACK may have released what came before the time by which it is moved.
-        released = answers or (self.of.seen_at == "receiver" and wait.una < wait.nxt)
+        # Seen elsewhere, an ACK may have released what came before the time by which it is moved.
+        released = answers or (self.of.seen_at != "sender" and wait.una < wait.nxt)
         if fed or not released:
             if flight >= self.window and self.of.scale_known:
                 return "receive-window", wait.una >= wait.nxt
@@ -412,7 +415,7 @@ class _Replay:
             if self.fills_small_window(packet, wait):
                 return "small-window", True
             return "application", wait.una >= wait.nxt
-        if flight + self.of.mss > window and self.of.scale_known:
+        if self.fills_window(wait, flight, window):
             return "receive-window", self.of.seen_at == "sender"
         if (
             packet.len < self.of.mss
@@ -423,6 +426,17 @@ class _Replay:
         if self.recover >= 0:
             return ("policer" if self.recovers_policed else "recovery"), False
         return "cwnd", False
+
+    def fills_window(self, wait: Wait, flight: int, window: int) -> bool:
+        """Whether the receive window had no room for a segment while the sender waited.
+
+        Elsewhere than at the sender its state is at least as old as it seems. So the window counts that
+        was known as the wait began, which the sender may not yet have had.
+        """
+        full = flight + self.of.mss > window
+        if self.of.seen_at != "sender":
+            full = wait.nxt + self.of.mss > self.edge
+        return full and self.of.scale_known
 
     def fills_small_window(self, packet: Packet, wait: Wait) -> bool:
         """Whether a segment is small as the window had room for no more (RFC 9293, section 3.8.6.2.1)."""

@@ -11,10 +11,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from cwndlab.apps.captures.flow_packets import Floats
 from cwndlab.study.schema import Scalar
 from cwndlab.study.values import same_value
-
-from .flow_packets import Floats
 
 Choices: TypeAlias = Mapping[str, Scalar]
 #: How much the coefficients of choices and of pairs are drawn to 0, as shares of a run.

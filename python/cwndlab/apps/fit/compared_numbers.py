@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .deliveries import Deliveries
-from .flow_packets import Floats, FlowPackets
-from .path_estimates import gap_rates
+from cwndlab.apps.captures.bottleneck import gap_rates
+from cwndlab.apps.captures.deliveries import Deliveries
+from cwndlab.apps.captures.flow_packets import Floats, FlowPackets
 
 #: Names of what other traffic shows in.
 VARIATION, DELAYED = "rate while queued, variation (%)", "segments delayed by other traffic (%)"

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cwndlab.apps.captures.bottleneck import LEAST_CROSS
+from cwndlab.apps.captures.flow_packets import Floats, FlowPackets
+
 from .compared_numbers import ComparedNumbers, Scatter, is_among
 from .fitted_study import DRAWS, FittedFlow, PathParameters, Rival
-from .flow_packets import FlowPackets
-from .path_estimates import LEAST_CROSS, PathEstimates
+from .path_estimates import PathEstimates
 from .random_loss import RandomLoss
 from .replays import Errors, Region, draws_of, replay
 from .stated_parameters import StatedParameters
@@ -20,6 +22,8 @@ from .time_courses import TimeCourse
 
 #: Replays that correct the middle, before those for the intervals.
 PILOTS = 13
+#: Rounds of these at most, until the share of datagrams moves by no more than this share of the rate.
+MOST_PILOTS, STEADY_CROSS = 6, 0.005
 #: Paths with other TCP flows that are simulated, of which the nearest `DRAWS` count.
 CANDIDATES = 120
 #: A capture is no run of a kind of path if it is so much farther from its replays than these from each other.
@@ -100,9 +104,10 @@ def draw_paths(task: FitTask) -> list[DrawnPaths]:
     rivals = Candidates.simulate(task)
     scatter = Scatter.of_replays(plain.numbers)
     away = scatter.distance(task.capture, plain.numbers)
-    found = [plain] if away <= FARTHER * scatter.usual else []
-    near = scatter.distance(task.capture, rivals.numbers) <= UNLIKELIER * away
-    if near and is_among(task.capture, rivals.numbers):
+    near = scatter.distance(task.capture, rivals.numbers)
+    # The nearer kind is never excluded in favour of the farther one.
+    found = [plain] if away <= max(FARTHER * scatter.usual, near) else []
+    if near <= UNLIKELIER * away and is_among(task.capture, rivals.numbers):
         found.append(rivals.draw(task))
     return found or [plain]
 
@@ -112,17 +117,33 @@ def _without_tcp(task: FitTask) -> DrawnPaths:
 
     A few replays first show how far the estimates are off, and by how much that varies. All others lie there
     and differ no more: the path holds whole packets, and the wait at a full queue depends on their rest, so
-    that each base round trip and each buffer has an error of its own.
+    that each base round trip and each buffer has an error of its own. Next to a sender that keeps the queue
+    full, much of the datagrams is lost, and the estimate of their rate is the further off the more they are.
+    So the few replays are repeated until their correction of it changes no more.
     """
     region = task.region(task.path.cross)
-    draws: Sequence[PathParameters] = ()
-    for count in (PILOTS, DRAWS):
-        rng = random.Random(task.seed + count)
-        paths, errors = _replays_around(task, [region.draw(rng) for _ in range(2 * count)])
-        loss = RandomLoss.of_queue(task.path.queue, errors.spurious_loss)
-        draws = draws_of(paths, task.path, errors, loss, task.seed)
-        region = region.narrow_to(draws, loss)
+    for attempt in range(MOST_PILOTS):
+        before = region.middle.cross
+        region, _ = _around(task, region, PILOTS, attempt)
+        if abs(region.middle.cross - before) <= STEADY_CROSS:
+            break
+    region, draws = _around(task, region, DRAWS, 0)
     return task.simulate(draws, region.loss)
+
+
+def _around(
+    task: FitTask, region: Region, count: int, attempt: int
+) -> tuple[Region, Sequence[PathParameters]]:
+    """Draws by so many replays in a region, and where they lie."""
+    rng = random.Random(task.seed + count + 1000 * attempt)
+    paths, errors = _replays_around(task, [region.draw(rng) for _ in range(2 * count)])
+    loss = RandomLoss.of_queue(task.path.queue, errors.spurious_loss(_losses(paths)))
+    draws = draws_of(paths, task.path, errors, loss, task.seed)
+    return region.narrow_to(draws, loss), draws
+
+
+def _losses(paths: Sequence[PathParameters]) -> Floats:
+    return np.array([one.loss for one in paths])
 
 
 def _replays_around(
@@ -173,7 +194,7 @@ class Candidates:
 
     def draw(self, task: FitTask) -> DrawnPaths:
         """Draws of the path by the errors of their replays."""
-        loss = RandomLoss.of_queue(task.path.queue, self.errors.spurious_loss)
+        loss = RandomLoss.of_queue(task.path.queue, self.errors.spurious_loss(_losses(self.paths)))
         draws = draws_of(self.paths, task.path, self.errors, loss, task.seed)
         return task.simulate(draws, loss)
 

@@ -29,8 +29,12 @@ class Parameter(Strict):
     value: float | str | None = Field(None, description="the estimate; none if it is not identifiable")
     low: float | None = Field(None, description="lower end of the 95 % interval")
     high: float | None = Field(None, description="upper end")
+    hosts: float = Field(
+        0.0,
+        description="part of the interval, to either side, for hosts' clocks and delays, which replays lack",
+    )
     resolution: float | None = Field(
-        None, description="what replays do not have may move it by so much besides, to either side"
+        None, description="what no packet shows may move it by so much besides, to either side"
     )
     resolution_of: str = Field("", description="what that is")
     stated: bool = Field(False, description="given by the user, not estimated")

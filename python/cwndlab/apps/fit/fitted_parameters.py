@@ -25,36 +25,27 @@ def path_parameters(
     """The parameters of the path, by the draws; packets have so many bytes."""
     draws = [draw for kind in kinds for draw in kind.draws]
 
-    def known(
-        name: str, unit: str, values: list[float], resolution: tuple[float, str], how: str
-    ) -> Parameter:
+    def known(name: str, unit: str, values: list[float], hosts: float, how: str) -> Parameter:
         found = interval_of(values)
-        return Parameter(
-            name=name,
-            unit=unit,
-            value=found.value,
-            low=found.low,
-            high=found.high,
-            resolution=resolution[0],
-            resolution_of=resolution[1],
-            how=how,
-        )
+        low, high = found.low - hosts, found.high + hosts
+        return Parameter(name=name, unit=unit, value=found.value, low=low, high=high, hosts=hosts, how=how)
 
     rates = [one.rate_bps * 1e-6 for one in draws]
-    yield known("rate", "Mbit/s", rates, (HOST_CLOCK * max(rates), "a host's clock"), _SPACING)
+    yield known("rate", "Mbit/s", rates, HOST_CLOCK * max(rates), _SPACING)
     if stated.rtt_s is not None:
         yield Parameter(name="rtt", unit="ms", value=stated.rtt_s * 1e3, stated=True)
     else:
         base = [one.base_s * 1e3 for one in draws]
         how = "shortest round trip, less the time to send the segment"
-        yield known("rtt", "ms", base, (HOST_DELAY_S * 1e3, "hosts' delays"), how)
+        yield known("rtt", "ms", base, HOST_DELAY_S * 1e3, how)
     if stated.has_buffer:
         yield Parameter(name="buffer", unit="kB", value=path.queue.buffer_bytes / 1e3, stated=True)
     else:
         full, every = path.queue.full_episodes, path.queue.episodes
         how = f"round trips before losses at a full queue ({full} of {every} episodes)"
-        room = [one.buffer_bytes / 1e3 for one in draws]
-        yield known("buffer", "kB", room, (wire_bytes * 1e-3, "a packet"), how)
+        room = known("buffer", "kB", [one.buffer_bytes / 1e3 for one in draws], 0.0, how)
+        packet = {"resolution": wire_bytes * 1e-3, "resolution_of": "a packet"}
+        yield room.model_copy(update=packet)
     yield _random_loss(path, kinds)
     yield from _cross_traffic(path, kinds)
 

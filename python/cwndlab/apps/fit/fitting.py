@@ -6,18 +6,18 @@ import math
 import os
 from pathlib import Path
 
+from cwndlab.apps.captures.deliveries import Deliveries
+from cwndlab.apps.captures.flow_packets import of_conversation
 from cwndlab.apps.captures.from_capture import read
 from cwndlab.apps.diagnosis.conversation import Conversation
 from cwndlab.base.errors import ExtraError, StudyError
 
 from . import refusals
 from .compared_numbers import ComparedNumbers
-from .deliveries import Deliveries
 from .drawing import BufferNotShownError, FitTask, draw_paths
 from .fit_result import CaptureFit, Fitted, compare
 from .fitted_parameters import path_parameters, sender_parameters
 from .fitted_study import FittedFlow, tables
-from .flow_packets import of_conversation
 from .path_estimates import PathEstimates, estimate_path
 from .refusals import Refusal
 from .replays import centre_of

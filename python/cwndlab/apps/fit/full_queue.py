@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .deliveries import Deliveries
-from .flow_packets import Floats, Truths, Whole
+from cwndlab.apps.captures.deliveries import Deliveries
+from cwndlab.apps.captures.flow_packets import Floats, Truths, Whole
 
 #: How far from a full queue the wait before a loss may be, as a share.
 _TOP_SHARE = 0.06

@@ -5,10 +5,16 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+import numpy as np
+
+from cwndlab.apps.captures.flow_packets import Floats
+
 from .full_queue import QueueEstimates
 
 #: Tries of a draw above the losses that replays take for random ones.
 _TRIES = 1000
+#: The law of the losses at a full queue is taken at so many of its quantiles.
+_NODES = 39
 
 
 @dataclass(frozen=True)
@@ -16,17 +22,19 @@ class RandomLoss:
     """Losses while the queue was not full, of so many segments sent then.
 
     The number is Poisson's. Its mean has two parts: the random losses, with Jeffreys' prior, and those at the
-    full queue that only seem random, as `spurious` per segment, which replays show.
+    full queue that only seem random. These differ from run to run: per segment they are `spurious` on average
+    and scatter by `scatter`, as replays show, with a gamma distribution.
     """
 
     losses: int
     segments: int
     spurious: float = 0.0
+    scatter: float = 0.0
 
     @classmethod
-    def of_queue(cls, found: QueueEstimates, spurious: float = 0.0) -> RandomLoss:
-        """That of a capture."""
-        return cls(found.other_losses, max(found.other_segments, 1), spurious)
+    def of_queue(cls, found: QueueEstimates, spurious: tuple[float, float] = (0.0, 0.0)) -> RandomLoss:
+        """That of a capture, with the mean and the scatter of spurious losses."""
+        return cls(found.other_losses, max(found.other_segments, 1), *spurious)
 
     @property
     def share(self) -> float:
@@ -38,25 +46,50 @@ class RandomLoss:
         """Whether a full queue alone may explain the losses."""
         from scipy.stats import poisson
 
-        return float(poisson.sf(self.losses - 1, self.spurious * self.segments)) > 0.025
+        return float(np.mean(poisson.sf(self.losses - 1, self._spurious_nodes() * self.segments))) > 0.025
 
     def draw(self, rng: random.Random) -> float:
         """A share that explains the losses; 0 if there were none."""
         if not self.losses:
             return 0.0
         for _ in range(_TRIES):
-            share = rng.gammavariate(self.losses + 0.5, 1 / self.segments) - self.spurious
+            spurious = self.spurious if not self._scatters else rng.gammavariate(*self._shape_and_scale)
+            share = rng.gammavariate(self.losses + 0.5, 1 / self.segments) - spurious
             if share >= 0:
                 return min(share, 1.0)
         return 0.0
 
     def interval(self) -> tuple[float, float]:
         """95 %, from 0 if all may be losses at the full queue."""
+        from scipy.optimize import brentq
         from scipy.stats import gamma
 
-        law = gamma(self.losses + 0.5, scale=1 / self.segments)
-        below = float(law.cdf(self.spurious))
+        law, nodes = gamma(self.losses + 0.5, scale=1 / self.segments), self._spurious_nodes()
+        most = float(law.isf(1e-9))
+
+        def above(share: float) -> float:
+            return float(np.mean(law.sf(share + nodes)))
+
+        every = above(0.0)
         low, high = (
-            max(0.0, float(law.ppf(below + q * (1 - below))) - self.spurious) for q in (0.025, 0.975)
+            float(brentq(lambda share, q=q: above(share) - q * every, 0.0, most)) for q in (0.975, 0.025)
         )
         return 0.0 if self.may_be_none else low, high
+
+    @property
+    def _scatters(self) -> bool:
+        return self.spurious > 0 and self.scatter > 0
+
+    @property
+    def _shape_and_scale(self) -> tuple[float, float]:
+        variance = self.scatter**2
+        return self.spurious**2 / variance, variance / self.spurious
+
+    def _spurious_nodes(self) -> Floats:
+        """Spurious losses per segment, as equally likely values."""
+        from scipy.stats import gamma
+
+        if not self._scatters:
+            return np.array([self.spurious])
+        shape, scale = self._shape_and_scale
+        return np.asarray(gamma.ppf((np.arange(_NODES) + 0.5) / _NODES, shape, scale=scale), dtype=float)

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cwndlab.apps.captures.bottleneck import FEWEST_PAIRS, MOST_FASTER, MOST_UNUSED
+from cwndlab.apps.captures.deliveries import Deliveries
 from cwndlab.apps.diagnosis.conversation import Conversation
 from cwndlab.apps.diagnosis.waits import find_waits
 
-from .deliveries import Deliveries
-from .path_estimates import FEWEST_PAIRS, PathEstimates
+from .path_estimates import PathEstimates
 from .sender_estimates import SenderEstimates
 
 #: A fit needs so many segments and base round trips.
@@ -35,10 +36,6 @@ _HELD_BY = {
     "nagle": "small segments waited for acknowledgments",
     "nagle-delayed-ack": "small segments waited for acknowledgments",
 }
-#: Share of the data that arrives faster than the bottleneck's rate at most.
-_MOST_FASTER = 0.05
-#: Share of the rate that a flow with a queue leaves unused at most.
-_MOST_UNUSED = 0.95
 #: So many round trips without a queue exclude that another flow always had one.
 _TOUCHES = 2
 
@@ -46,7 +43,7 @@ _TOUCHES = 2
 class Refusal(NamedTuple):
     """A parameter that is not identifiable and without which there is no fit."""
 
-    #: "too-short", "held-back", "receiver", "one-direction", "clock", "missing", "rate", "rtt", "queue",
+    #: "too-short", "held-back", "place", "one-direction", "clock", "missing", "rate", "rtt", "queue",
     #: "buffer" or "cc".
     reason: str
     why: str
@@ -60,7 +57,8 @@ def of_capture(conversation: Conversation, deliveries: Deliveries) -> Iterator[R
     if not conversation.shows_waits:
         return
     if conversation.seen_at != "sender":
-        yield Refusal("receiver", "it was captured at the receiver", "capture at the sender of the data")
+        where = "at the receiver" if conversation.seen_at == "receiver" else "on the path, between the ends"
+        yield Refusal("place", f"it was captured {where}", "capture at the sender of the data")
         return
     segments, seconds = len(deliveries.sent_s), deliveries.packets.seconds
     shortest = min((float(one) for one in deliveries.trips(prompt=False)[1]), default=math.inf)
@@ -153,7 +151,7 @@ def of_path(path: PathEstimates) -> Iterator[Refusal]:
             "capture a transfer that fills the path",
         )
         return
-    if path.faster > _MOST_FASTER or path.not_used > _MOST_UNUSED:
+    if path.faster > MOST_FASTER or path.not_used > MOST_UNUSED:
         yield Refusal(
             "rate",
             "the spacing of acknowledgments shows no rate: at the highest frequent one, "

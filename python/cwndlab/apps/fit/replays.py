@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from cwndlab.api import Study
+from cwndlab.apps.captures.deliveries import Deliveries
+from cwndlab.apps.captures.flow_packets import Floats, FlowPackets, Truths, Whole, of_segments
 from cwndlab.runs.single_run import simulate_tables
 
-from .deliveries import Deliveries
 from .fitted_study import FLOW, FittedFlow, PathParameters, tables
-from .flow_packets import Floats, FlowPackets, Truths, Whole, of_segments
 from .path_estimates import PathEstimates, estimate_path
 from .random_loss import RandomLoss
 from .stated_parameters import StatedParameters
@@ -140,10 +140,16 @@ class Errors:
             np.array([one.queue.other_losses - path.loss * one.queue.other_segments for one, path in pairs]),
         )
 
-    @property
-    def spurious_loss(self) -> float:
-        """Losses per segment that were taken for random ones and were not, over all replays."""
-        return max(0.0, float(self.excess_losses.sum()) / max(float(self.free_segments.sum()), 1.0))
+    def spurious_loss(self, losses: Floats) -> tuple[float, float]:
+        """Losses per segment that were taken for random ones and were not: their mean over replays, whose
+        random losses are these shares, and the standard deviation that chance does not explain.
+        """
+        segments = np.maximum(self.free_segments, 1.0)
+        mean = max(0.0, float(self.excess_losses.sum()) / max(float(self.free_segments.sum()), 1.0))
+        around = (self.excess_losses / segments - mean) ** 2
+        # Poisson's variance of all losses that are taken for random ones, spurious or not.
+        by_chance = (losses + mean) / segments
+        return mean, math.sqrt(max(0.0, float(np.mean(around - by_chance))))
 
     @property
     def buffer_shown(self) -> Truths:

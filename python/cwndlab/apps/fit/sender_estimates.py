@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .deliveries import Deliveries
-from .flow_packets import Floats, Truths
+from cwndlab.apps.captures.deliveries import Deliveries
+from cwndlab.apps.captures.flow_packets import Floats, Truths
 
 #: Shares of the flight that a reduction leaves: Reno's half (RFC 5681, section 3.1), and CUBIC's 0.7
 #: (RFC 9438, section 4.6).

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .deliveries import Deliveries
-from .flow_packets import Floats, FlowPackets
+from cwndlab.apps.captures.deliveries import Deliveries
+from cwndlab.apps.captures.flow_packets import Floats, FlowPackets
 
 #: Parts of the time.
 PARTS = 100

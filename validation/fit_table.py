@@ -1,4 +1,4 @@
-"""The page on how well `cwndlab fit` finds known paths: `python tools/fit_table.py --paths 200 --seed 39`.
+"""The page on how well `cwndlab fit` finds known paths: `python -m validation.fit_table`.
 
 Draws paths, runs a transfer over each in the simulator or, every tenth, on Linux in virtual time, writes it
 as pcapng, and fits that capture. Then compares the fit with the path, and what the fitted study says of BBR
@@ -13,13 +13,11 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-
-from fit_table_page import FINAL, page
 
 from cwndlab.api import Study
 from cwndlab.apps.captures.from_capture import read
@@ -32,6 +30,8 @@ from cwndlab.base.core import Records
 from cwndlab.results.execution import kernel_of
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.work import MeasuredRuns, run_here
+
+from .fit_table_page import FINAL, page
 
 ROOT = Path(__file__).parents[1]
 PAGE, ROWS = ROOT / "docs/guide/fit-accuracy.md", ROOT / "build/fit-rows.jsonl"
@@ -64,6 +64,8 @@ class TruePath:
     rival_rtt: float
     #: What limits the transfer: "network", "short" (100 segments) or "reader" (it reads at half the rate).
     limit: str
+    #: Who runs it.
+    backend: str
 
     @classmethod
     def drawn(cls, seed: int) -> TruePath:
@@ -75,12 +77,8 @@ class TruePath:
         cross = rng.choice(["none", "none", "datagrams", "tcp"])
         share, limit = rng.uniform(0.1, 0.4), rng.choice(LIMITS)
         rival, ratio = rng.choice(["cubic", "reno", "bbr1"]), 0.5 * 4 ** rng.random()
-        return cls(seed, rate, rtt, buffer, loss, cc, cross, share, rival, ratio, limit)
-
-    @property
-    def backend(self) -> str:
-        """Who runs it."""
-        return "simulator" if self.seed % LINUX_EVERY else "linux-virtual"
+        backend = "simulator" if seed % LINUX_EVERY else "linux-virtual"
+        return cls(seed, rate, rtt, buffer, loss, cc, cross, share, rival, ratio, limit, backend)
 
     @property
     def rate_bps(self) -> float:
@@ -154,7 +152,10 @@ class Row:
     warned: bool = False
     #: Estimate over truth less one for rate and buffer, milliseconds for the round trip.
     errors: dict[str, float] = field(default_factory=dict)
+    #: By the draws alone, as hosts of the simulator are exact.
     covered: dict[str, bool] = field(default_factory=dict)
+    #: By the whole intervals, which have what hosts add.
+    covered_on_hosts: dict[str, bool] = field(default_factory=dict)
     #: Intervals of answers in percent of their middle.
     widths: dict[str, float] = field(default_factory=dict)
     #: What of the cross traffic's response the fit says.
@@ -162,10 +163,9 @@ class Row:
     cpu_s: float = 0.0
 
 
-def measure(seed: int) -> Row:
-    """Fits the capture of one path."""
-    path = TruePath.drawn(seed)
-    plan = path.study(path.cc).plan()
+def measure(path: TruePath, *, answers: bool = True) -> Row:
+    """Fits the capture of one path; `answers`: and asks the fitted study what if."""
+    seed, plan = path.seed, path.study(path.cc).plan()
     kernel = kernel_of(RunOptions(backend=path.backend), plan)
     records: Records = (
         run_here(plan.cells[0].scenario, seed, 0, ())
@@ -191,7 +191,7 @@ def measure(seed: int) -> Row:
                 row.cpu_s = time.process_time() - began
                 row.warned = bool(fit.fitted.warnings)
                 _compare(row, fit)
-                if path.limit == "network":
+                if answers and path.limit == "network":
                     _what_if(row, fit)
                 break
     return row
@@ -234,7 +234,8 @@ def _compare(row: Row, fit: CaptureFit) -> None:
             continue
         truth, value = truths[one.name], float(one.value or 0.0)
         row.errors[one.name] = value - truth if one.name in ("rtt", "loss") else 100 * (value / truth - 1)
-        row.covered[one.name] = one.low <= truth <= one.high
+        row.covered[one.name] = one.low + one.hosts <= truth <= one.high - one.hosts
+        row.covered_on_hosts[one.name] = one.low <= truth <= one.high
 
 
 def _what_if(row: Row, fit: CaptureFit) -> None:
@@ -279,17 +280,25 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, default=ROWS, help="finished rows, one a line")
     parser.add_argument("--out", type=Path, default=PAGE)
     asked = parser.parse_args()
-    seeds = [asked.seed * 10_000 + k for k in range(asked.paths)]
-    lines = asked.rows.read_text(encoding="utf-8").splitlines() if asked.rows.exists() else []
-    rows = {row.path.seed: row for row in map(row_of, map(json.loads, lines)) if row.path.seed in seeds}
-    asked.rows.parent.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(asked.jobs) as pool, asked.rows.open("a", encoding="utf-8") as kept:
+    paths = [TruePath.drawn(asked.seed * 10_000 + k) for k in range(asked.paths)]
+    rows = measure_all(paths, measure, asked.rows, asked.jobs)
+    asked.out.write_text(page(rows, asked.seed), encoding="utf-8")
+
+
+def measure_all(
+    paths: Sequence[TruePath], measured: Callable[[TruePath], Row], kept: Path, jobs: int
+) -> list[Row]:
+    """A row for each path; finished ones are kept in a file, from which the same paths are read again."""
+    lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
+    rows = {row.path: row for row in map(row_of, map(json.loads, lines))}
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(jobs) as pool, kept.open("a", encoding="utf-8") as file:
         # One by one: a path takes a second or a minute.
-        for row in pool.map(measure, [seed for seed in seeds if seed not in rows]):
-            rows[row.path.seed] = row
-            kept.write(json.dumps(asdict(row)) + "\n")
-            kept.flush()
-    asked.out.write_text(page([rows[seed] for seed in seeds], asked.seed), encoding="utf-8")
+        for row in pool.map(measured, [path for path in paths if path not in rows]):
+            rows[row.path] = row
+            file.write(json.dumps(asdict(row)) + "\n")
+            file.flush()
+    return [rows[path] for path in paths]
 
 
 if __name__ == "__main__":

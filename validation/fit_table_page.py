@@ -1,4 +1,4 @@
-"""The page on how well `cwndlab fit` finds known paths, of the rows that `fit_table.py` measures."""
+"""The page on how well `cwndlab fit` finds known paths, of the rows that `fit_table` measures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cwndlab.base.writing import markdown_lines
 
 if TYPE_CHECKING:
-    from fit_table import Row
+    from .fit_table import Row
 
 #: Parameters and answers of a row, and what they are called.
 PARAMETERS = {"rate": "rate", "rtt": "base round trip", "buffer": "buffer", "loss": "random loss"}
@@ -21,7 +21,7 @@ UNITS = {"rate": "%", "rtt": "ms", "buffer": "%", "loss": "points", "goodput": "
 GOALS = {"rate": (2.0, "%"), "rtt": (1.0, "ms"), "buffer": (10.0, "%")}
 COVERAGE = (93, 97)
 #: Reasons for which nothing is fitted, whatever is stated.
-FINAL = {"too-short", "held-back", "rate", "receiver", "queue"}
+FINAL = {"too-short", "held-back", "rate", "place", "queue"}
 
 _CROSS = {"none": "none", "datagrams": "datagrams, Poisson, 10 to 40 %", "tcp": "a CUBIC, Reno or BBR flow"}
 _OUTSIDE = {True: "", False: " (outside)"}
@@ -89,7 +89,7 @@ def _about(rows: Sequence[Row], seed: int) -> list[str]:
         "Where a capture did not show the buffer, the base round trip or the congestion control, the true "
         "one was stated (`--buffer`, `--rtt`, `--cc`), and the fit repeated.",
         "",
-        f"<!-- Made by `python tools/fit_table.py --paths {len(rows)} --seed {seed}`. -->",
+        f"<!-- Made by `python -m validation.fit_table --paths {len(rows)} --seed {seed}`. -->",
     ]
 
 
@@ -156,10 +156,10 @@ def _goals(fitted: Sequence[Row], answered: Sequence[Row]) -> list[str]:
         f"Buffers of whole packets, as queues limited in packets have, were covered in {sum(whole)} of "
         f"{len(whole)} cases, others in {sum(others)} of {len(others)}.",
         "",
-        "Besides its interval a fit states what replays do not have: a host's clock, which may move the rate "
-        "by 0.01 %, a host's delay, 0.05 ms of the round trip, and a packet of the buffer. Simulated hosts "
-        "are exact, so it is not counted here. Intervals of the goodput have 0.5 % for the difference of the "
-        "simulator from Linux.",
+        "This is the coverage of the draws alone, as simulated hosts are exact. What `fit` prints is wider "
+        "by what replays do not have: a host's clock, which may move the rate by 0.01 %, and a host's delay, "
+        "0.05 ms of the round trip. Intervals of the goodput have 0.5 % for the difference of the simulator "
+        "from Linux.",
     ]
 
 

@@ -1,0 +1,49 @@
+"""The way of packets through a scenario's links."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Links = Sequence[Mapping[str, Any]]
+
+
+def shortest_path(links: Links, leaving: Sequence[Sequence[int]], start: int, goal: int) -> list[int] | None:
+    """Links of the shortest path in hops, ties to the lower link index, as the engine routes.
+
+    Args:
+        links: of the scenario.
+        leaving: by node, the indices of the links that leave it.
+        start: the node where packets begin.
+        goal: the node where they end.
+
+    """
+    came: dict[int, int | None] = {start: None}
+    todo = deque([start])
+    while todo:
+        here = todo.popleft()
+        for index in leaving[here]:
+            there = links[index]["to"]
+            if there not in came:
+                came[there] = index
+                todo.append(there)
+    if goal not in came:
+        return None
+    path: list[int] = []
+    link_index = came[goal]
+    while link_index is not None:
+        path.append(link_index)
+        link_index = came[links[link_index]["from"]]
+    return path[::-1]
+
+
+def path_in(scenario: Mapping[str, Any], start: int, goal: int) -> list[int] | None:
+    """The links that packets take from a node to another in a scenario: a route, or the shortest path."""
+    route = next((one for one in scenario["routes"] if (one["from"], one["to"]) == (start, goal)), None)
+    if route is not None:
+        return list(route["via"])
+    leaving: list[list[int]] = [[] for _ in scenario["nodes"]]
+    for index, link in enumerate(scenario["links"]):
+        leaving[link["from"]].append(index)
+    return shortest_path(scenario["links"], leaving, start, goal)
