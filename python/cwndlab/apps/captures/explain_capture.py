@@ -8,8 +8,8 @@ from cwndlab.apps.diagnosis.diagnosis import Diagnosis, diagnose
 from cwndlab.base.errors import check_arguments
 from cwndlab.study.units import seconds
 
-from .bottleneck import bottleneck_of
 from .from_capture import read
+from .link_rate import bottleneck_of
 
 
 @check_arguments

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cwndlab.apps.captures.bottleneck import gap_rates
 from cwndlab.apps.captures.deliveries import Deliveries
 from cwndlab.apps.captures.flow_packets import Floats, FlowPackets
+from cwndlab.apps.captures.link_rate import gap_rates
 
 #: Names of what other traffic shows in.
 VARIATION, DELAYED = "rate while queued, variation (%)", "segments delayed by other traffic (%)"

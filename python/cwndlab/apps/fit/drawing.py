@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cwndlab.apps.captures.bottleneck import LEAST_CROSS
 from cwndlab.apps.captures.flow_packets import Floats, FlowPackets
+from cwndlab.apps.captures.link_rate import LEAST_CROSS
 
 from .compared_numbers import ComparedNumbers, Scatter, is_among
 from .fitted_study import DRAWS, FittedFlow, PathParameters, Rival

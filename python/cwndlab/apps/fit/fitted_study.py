@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from cwndlab.apps.captures.bottleneck import LEAST_CROSS
 from cwndlab.apps.captures.flow_packets import TIMESTAMPS
+from cwndlab.apps.captures.link_rate import LEAST_CROSS
 
 #: Draws of the parameters. If 39 values and the true one are exchangeable, the true one lies between the
 #: smallest and the largest in 38 of 40 cases: 95 %.

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cwndlab.apps.captures.bottleneck import measure_base_and_rate
 from cwndlab.apps.captures.deliveries import Deliveries
 from cwndlab.apps.captures.flow_packets import Floats
+from cwndlab.apps.captures.link_rate import measure_base_and_rate
 
 from .full_queue import QueueEstimates, queue_of
 from .stated_parameters import NOTHING_STATED, StatedParameters

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cwndlab.apps.captures.bottleneck import FEWEST_PAIRS, MOST_FASTER, MOST_UNUSED
 from cwndlab.apps.captures.deliveries import Deliveries
+from cwndlab.apps.captures.link_rate import FEWEST_PAIRS, MOST_FASTER, MOST_UNUSED
 from cwndlab.apps.diagnosis.conversation import Conversation
 from cwndlab.apps.diagnosis.waits import find_waits
 
