@@ -1,9 +1,9 @@
-"""Captures of others beside what tcptrace says of them: `python -m validation.goldens FOLDER`.
+"""Captures of others compared with what tcptrace says of them: `python -m validation.goldens FOLDER`.
 
 The folder is one that you name, such as a clone of blitz/tcptrace, seladb/PcapPlusPlus or
 the-tcpdump-group/tcpdump; nothing is fetched. Every capture below it is explained. Where the folder
-OUTPUTbench beside it has NAME.long, the expected output of `tcptrace -l`, segments with data, their bytes and
-those that were sent again are compared with it; with `--tcptrace`, with what the installed tcptrace prints.
+OUTPUTbench next to it has NAME.long, the expected output of `tcptrace -l`, the segments with data, their bytes
+and those that were sent again are compared with it; with `--tcptrace`, with what the installed one prints.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def captures(folder: Path) -> list[Path]:
 
 
 def expected(path: Path, *, run: bool) -> str | None:
-    """What tcptrace says of a capture: as kept beside it, or as the installed one prints."""
+    """What tcptrace says of a capture: as kept next to it, or as the installed one prints."""
     kept = path.parent / "OUTPUTbench" / f"{path.name}.long"
     if kept.is_file():
         return kept.read_text(errors="replace")

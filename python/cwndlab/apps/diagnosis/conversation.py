@@ -6,10 +6,9 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, overload
 
-if TYPE_CHECKING:
-    from .bottleneck import Bottleneck
+from .bottleneck import Bottleneck
 
 FIN, SYN, RST, ACK, ECE = 1, 2, 4, 16, 64
 

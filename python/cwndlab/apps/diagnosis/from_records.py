@@ -11,9 +11,9 @@ import numpy as np
 from cwndlab.base.numbers import Columns
 from cwndlab.study.knobs import alternative_name
 
-from .bottleneck import bottleneck_in
 from .conversation import Conversation, Drop, Known, Packet
 from .diagnosis import Diagnosis
+from .run_bottleneck import bottleneck_in
 
 #: The record tables that are read.
 TABLES = ("connections", "segments", "limits", "timeouts", "cwnd")
