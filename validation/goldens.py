@@ -2,8 +2,8 @@
 
 The folder is one that you name, such as a clone of blitz/tcptrace, seladb/PcapPlusPlus or
 the-tcpdump-group/tcpdump; nothing is fetched. Every capture below it is explained. Where the folder
-OUTPUTbench next to it has NAME.long, the expected output of `tcptrace -l`, the segments with data, their bytes
-and those that were sent again are compared with it; with `--tcptrace`, with what the installed one prints.
+OUTPUTbench next to it has NAME.long, the expected output of `tcptrace -l`, segments with data, their
+bytes and those sent again are compared with it; with `--tcptrace`, with what the installed one prints.
 """
 
 from __future__ import annotations

@@ -55,6 +55,16 @@ def test_a_fault_that_hides_the_path_is_the_reason_of_the_refusal(
     assert caught.value.reasons == reasons
 
 
+@pytest.mark.parametrize("node", ["before", "receiver"])
+def test_a_capture_elsewhere_than_at_the_sender_is_refused_for_its_place(node: str, tmp_path: Path) -> None:
+    file = tmp_path / "made.pcap"
+    file.write_bytes(made.pcap(made.captured(node, LONG)))
+    where = "on the path, between the ends" if node == "before" else "at the receiver"
+    with pytest.raises(FitRefusedError, match=f"it was captured {where}") as caught:
+        fit_capture(file)
+    assert caught.value.reasons == ("place",)
+
+
 @pytest.mark.parametrize("fault", ["each packet twice", "before and after a router", "fragments"])
 def test_a_fault_that_can_be_taken_out_leaves_the_estimates_as_they_are(
     fault: str, packets: made.Packets, tmp_path: Path
