@@ -13,7 +13,6 @@ from cwndlab import Study
 from cwndlab.apps.diagnosis.bottleneck import Bottleneck
 from cwndlab.apps.diagnosis.diagnosis import Diagnosis
 from cwndlab.apps.diagnosis.link_use import explain_share
-from cwndlab.results.explanation import explain_run
 from cwndlab.runs.single_run import OneCell
 
 CAUSES = {"cwnd": "the congestion window was full", "recovery": "losses were being repaired"}
