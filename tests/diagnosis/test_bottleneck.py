@@ -7,11 +7,11 @@ from typing import Any
 
 import faulty_captures as made
 import pytest
-from cwndlab.results.explanation import explain_run
 
 from cwndlab import Study
 from cwndlab.apps.diagnosis.bottleneck import Bottleneck
 from cwndlab.apps.diagnosis.diagnosis import Diagnosis
+from cwndlab.apps.diagnosis.explanation import explain_run
 from cwndlab.apps.diagnosis.link_use import explain_share
 from cwndlab.runs.single_run import OneCell
 
