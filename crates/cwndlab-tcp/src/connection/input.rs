@@ -86,7 +86,7 @@ impl Connection {
     /// 3.10.7.4, first check), and neither its timestamp nor its acknowledgment counts. In Linux, what an ACK still to be
     /// sent will acknowledge lies in the window (`tcp_sequence`, `rcv_wup`).
     fn is_before_window(&self, cfg: &TcpConfig, end: i64, seg: &Header) -> bool {
-        let end = end as u32 + u32::from(seg.flags.has(Flags::FIN));
+        let end = (end as u32).wrapping_add(u32::from(seg.flags.has(Flags::FIN)));
         cfg.drops_old_segments()
             && self.state != State::TimeWait
             && (end.wrapping_sub(self.receiver.last_ack) as i32) < 0
