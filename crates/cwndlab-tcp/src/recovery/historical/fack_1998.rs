@@ -186,7 +186,9 @@ impl Algorithm for Fack1998 {
         let mss = u64::from(v.s.mss);
         let whole = v.window() / mss * mss;
         let fits = v.s.nxt + mss * u64::from(1 + self.retransmitted) <= v.forward_most() + whole;
-        fits.then(|| Room { window: v.cfg.max_window.bytes(v.s.mss), in_flight: v.s.flight() })
+        // With nothing outstanding, lost retransmissions that are still counted must not forbid everything.
+        let is_alone = v.s.una == v.s.max && whole > 0;
+        (fits || is_alone).then(|| Room { window: v.cfg.max_window.bytes(v.s.mss), in_flight: v.s.flight() })
     }
 
     fn in_recovery(&self) -> bool {
@@ -199,5 +201,31 @@ impl Algorithm for Fack1998 {
 
     fn waiting_bytes(&self, v: &ViewRef<'_>) -> Option<u64> {
         v.next_repair(self.high_rxt, u64::MAX).filter(|_| self.active)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::RecoveryKind;
+    use crate::sender::Sender;
+    use crate::Profile;
+
+    /// Two retransmissions were lost, and an ACK with a block, which does not end the episode, acknowledges everything.
+    #[test]
+    fn with_nothing_outstanding_lost_retransmissions_do_not_forbid_everything() {
+        let cfg = crate::TcpConfig {
+            mss: 100,
+            initial_window: crate::InitialWindow::Segments(1),
+            recovery: RecoveryKind::Fack.standard(),
+            ..Profile::Rfc5681.config()
+        };
+        let mut sender = Sender::new(&cfg, 100);
+        (sender.snd.una, sender.snd.nxt, sender.snd.max, sender.snd.end) = (501, 501, 501, 901);
+        let fack = Fack1998 { active: true, retransmitted: 2, recover: 401, ..Fack1998::default() };
+        assert!(fack.room(&sender.read(&cfg)).is_some());
+        sender.snd.max = 601;
+        sender.snd.nxt = 601;
+        assert!(fack.room(&sender.read(&cfg)).is_none(), "with a segment outstanding they count");
     }
 }
