@@ -124,8 +124,7 @@ def _change(
         kind = ChangeKind.WITHIN
     else:
         kind = ChangeKind.UNDECIDED
-    unit = x.unit if not is_ratio else ""
-    return Change(study, cell, quantity, unit or x.unit, a, b, found, is_ratio, kind)
+    return Change(study, cell, quantity, x.unit, a, b, found, is_ratio, kind)
 
 
 def by_size(changes: Iterable[Change]) -> list[Change]:
