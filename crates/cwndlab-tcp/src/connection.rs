@@ -400,7 +400,7 @@ impl Connection {
     /// Ends the stream: a FIN, if the configuration has one, follows the last byte.
     pub fn close(&mut self) {
         (self.closing, self.rest) = (true, Rest::Busy);
-        self.sender.fin = self.ends_by_fin && !self.sender.is_blocked();
+        self.note_written();
         match self.state {
             State::Listen | State::SynSent => self.fail_quietly(),
             _ => self.finish_without_fin(),

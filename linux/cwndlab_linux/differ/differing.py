@@ -86,8 +86,7 @@ class Differ:
             on_kernel(self._kernel(0), missing, deliver)
         found = [rows[index] for index in sorted(rows)]
         self._minimize(found, minimize)
-        save(self.out / "differ.csv", csv_of(found))
-        save(self.out / "differ.md", page(found, self.sides))
+        save_page(self.out, found, self.sides)
         return found
 
     @property
@@ -247,6 +246,14 @@ def page(rows: Sequence[Row], sides: tuple[str, str]) -> str:
             if not row.is_same
         ]
     return "\n".join(lines) + "\n"
+
+
+def save_page(out: Path, rows: Sequence[Row], sides: tuple[str, str]) -> str:
+    """Writes the page and the table to a folder; the page."""
+    text = page(rows, sides)
+    save(out / "differ.csv", csv_of(rows))
+    save(out / "differ.md", text)
+    return text
 
 
 def _side_words(kind: str, ours: str) -> str:

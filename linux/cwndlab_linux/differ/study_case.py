@@ -11,12 +11,12 @@ from typing import Any
 from cwndlab.api import Study
 from cwndlab.base.writing import save
 from cwndlab.plan.plan import Cell
-from cwndlab.plan.scenario import sender
+from cwndlab.plan.scenario import watched_host
 from cwndlab_linux.stack_file import stack_for
 from cwndlab_linux.virtual.backend import VirtualKernel
 from cwndlab_linux.virtual.images import Image
 
-from .differing import Row, csv_of, listing, page, row_of
+from .differing import Row, listing, row_of, save_page
 from .random_scenario import HZ, Alignment
 from .sides import KernelRun, against_simulator, on_kernel
 
@@ -31,7 +31,7 @@ class StudyCase:
     @property
     def laws(self) -> list[str]:
         """The congestion control of each entry of the traffic, as the engine names it."""
-        scenario = json.loads(self.cell.scenario)
+        scenario = self.cell.compiled.scenario
         laws = (scenario["tcp"][entry["tcp_server"]]["window_law"] for entry in scenario["traffic"])
         return [law if isinstance(law, str) else next(iter(law)) for law in laws]
 
@@ -50,8 +50,8 @@ class StudyCase:
 
 def observed_at_sender(study: Study) -> Study:
     """The study with its observation point where the data of its first flow is sent."""
-    scenario = json.loads(study.plan().cells[0].scenario)
-    node = scenario["nodes"][sender(scenario["traffic"][0])]
+    scenario = study.plan().cells[0].compiled.scenario
+    node = scenario["nodes"][watched_host(scenario)]
     return study.set({"probes.segments_at": node})
 
 
@@ -89,7 +89,4 @@ def compare_study(
     kernel = VirtualKernel(single, at_once=threads, image=image)
     on_kernel(kernel, cases, deliver)
     found = [rows[name] for name in cases]
-    text = page(found, sides)
-    save(out / "differ.csv", csv_of(found))
-    save(out / "differ.md", text)
-    return text
+    return save_page(out, found, sides)

@@ -13,7 +13,7 @@ from cwndlab.base.arrow_tables import read_table
 from cwndlab.base.core import KeptRecords, Records
 from cwndlab.base.errors import StudyError, nearest
 from cwndlab.plan.plan import Cell
-from cwndlab.plan.scenario import sender
+from cwndlab.plan.scenario import watched_host
 from cwndlab.records.run_view import RunView
 
 from .work import MeasuredRuns, run_here
@@ -120,7 +120,7 @@ def trace(
 
     scenario = cell.compiled.scenario
     if scenario["probes"]["segments_at"] is None:
-        node = scenario["nodes"][sender(scenario["traffic"][0])] if scenario["traffic"] else "NODE"
+        node = scenario["nodes"][watched_host(scenario)] if scenario["traffic"] else "NODE"
         raise StudyError(
             "the study has no observation point",
             key="probes.segments_at",

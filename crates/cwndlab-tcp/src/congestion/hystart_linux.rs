@@ -41,8 +41,8 @@ impl HystartLinux {
         HystartLinux { round_end: 1, round_rtt_us: NONE, min_rtt_us: NONE, paced, ..HystartLinux::default() }
     }
 
-    /// Takes an ACK of new data in slow start. `cwnd` is the window before the ACK opens it, `mss` its segments. Returns whether
-    /// slow start ends.
+    /// Takes an ACK of new data in slow start; `cwnd` is the window before the ACK opens it. Returns whether slow start
+    /// ends.
     pub fn on_ack(
         &mut self,
         now: Time,

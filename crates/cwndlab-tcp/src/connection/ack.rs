@@ -291,7 +291,7 @@ impl Connection {
     }
 
     /// After a close, the FIN follows once everything is in the send buffer.
-    fn note_written(&mut self) {
+    pub(super) fn note_written(&mut self) {
         self.sender.fin = self.closing && self.ends_by_fin && !self.sender.is_blocked();
     }
 

@@ -82,8 +82,7 @@ def check_change(
     for name in studies:
         after = load(name, set_, cc=cc, metrics=metric)
         folder = out / after.name
-        is_folder = baseline is not None and Path(baseline).is_dir()
-        if baseline is not None and is_folder:
+        if baseline is not None and Path(baseline).is_dir():
             before = _kept(Path(baseline), after.name)
         else:
             place = (folder / "before").resolve()
