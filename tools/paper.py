@@ -19,8 +19,8 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 import cwndlab
+from cwndlab.apps.rewrite.pdf import print_pdf
 from cwndlab.base.errors import OutputError
-from cwndlab.report.pdf import print_pdf
 
 ROOT = Path(__file__).parents[1]
 PAPER = ROOT / "paper"

@@ -20,7 +20,7 @@ from cwndlab.apps.reference.command import (
     metric_facts,
     metric_options,
 )
-from cwndlab.study.json_schema import json_schema
+from cwndlab.apps.reference.json_schema import json_schema
 from cwndlab.study.measures import ALIASES
 from cwndlab.study.schema import Claims
 

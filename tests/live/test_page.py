@@ -15,10 +15,10 @@ import pytest
 
 import cwndlab
 import synthetic
+from cwndlab.apps.rewrite.pdf import print_pdf
 from cwndlab.base.errors import OutputError
 from cwndlab.report.embed import engine_module
 from cwndlab.report.judge import Outputs
-from cwndlab.report.pdf import print_pdf
 from cwndlab.stats.results import Results
 
 WEB = Path(__file__).parents[2] / "web"

@@ -285,7 +285,7 @@ UNREACHED = {
     ),
     *(f"cwndlab.stats.{name}" for name in ("claims", "expression", "listing", "sensitivity", "series")),
     *(f"cwndlab.runs.{name}" for name in ("agreement", "compare", "plot", "stream")),
-    *("cwndlab.study.edit", "cwndlab.runs.store.shared"),
+    *("cwndlab.study.edit", "cwndlab.apps.shared_store.shared_store"),
 }
 
 

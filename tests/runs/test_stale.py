@@ -16,10 +16,10 @@ from test_store import content
 
 import cwndlab
 from cwndlab.api import Study, open_results
+from cwndlab.apps.shared_store import shared_store as shared
 from cwndlab.base.errors import ClusterError
 from cwndlab.metrics import _code, built_in
 from cwndlab.results.execution import run_study
-from cwndlab.runs.store import shared
 from cwndlab.runs.store.folder_store import FolderStore
 from cwndlab.runs.store.provenance import Commit, git_hash
 from cwndlab.runs.work import WORTH_KEEPING, MeasuredRuns

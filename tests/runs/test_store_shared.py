@@ -17,10 +17,10 @@ from test_cluster import TestCluster
 from test_store import content
 
 from cwndlab.api import Study
+from cwndlab.apps.shared_store import shared_store as store_shared
 from cwndlab.base.errors import ExtraError, OutputError, StudyError
 from cwndlab.results.execution import run_study
 from cwndlab.runs.store import provenance
-from cwndlab.runs.store import shared as store_shared
 from fake_core import FakeCore, replace_core
 from small_study import TEXT, edited
 

@@ -16,6 +16,7 @@ import pytest
 import cwndlab
 from cwndlab.api import Study
 from cwndlab.apps.gallery.index import write_index
+from cwndlab.apps.shared_store.shared_store import FolderObjects
 from cwndlab.base.captured_values import digest_of_values
 from cwndlab.base.errors import OutputError, StudyError
 from cwndlab.base.plain_files import open_plain, read_inside, write_inside
@@ -23,7 +24,6 @@ from cwndlab.report.contents import MAX_README, read_readme
 from cwndlab.runs.executors.protocol import Job, Outcome
 from cwndlab.runs.store import folder_store
 from cwndlab.runs.store.folder_store import FolderStore
-from cwndlab.runs.store.shared import FolderObjects
 from cwndlab.study import files
 from cwndlab_linux.real_kernel import _read_stamp
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cwndlab.api import Study
+from cwndlab.apps.reference import json_schema
 from cwndlab.base.errors import StudyError
-from cwndlab.study import json_schema
 from cwndlab.study.document import shipped_studies
 from cwndlab.study.schema import Claims
 
@@ -45,7 +45,7 @@ jsonschema = pytest.importorskip("jsonschema")
 
 def test_the_generated_schema_is_current() -> None:
     file = Path(json_schema.__file__).with_name("study.schema.json")
-    assert file.read_text() == json_schema.schema_text(), "run: python -m cwndlab.study.json_schema"
+    assert file.read_text() == json_schema.schema_text(), "run: python -m cwndlab.apps.reference.json_schema"
 
 
 @pytest.mark.parametrize("name", shipped_studies())

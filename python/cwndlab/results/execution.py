@@ -34,7 +34,7 @@ from .result import RunResult
 from .time_budgets import shown_budgets
 
 if TYPE_CHECKING:
-    from cwndlab.runs.executors.protocol import Executor
+    from cwndlab.runs.executors.protocol import Executor, SharedStore
     from cwndlab.runs.kernel_side import KernelExecutor
     from cwndlab.stats.stopping import StoppingRule
     from cwndlab.study.study_spec import StudySpec
@@ -88,13 +88,14 @@ def run_plan(
     """Runs what `checked_plan` made with these options."""
     began = datetime.now(UTC)
     study = plan.study
-    shared = _shared_store(options, study)
+    shared = _open_shared_store(options, study)
     kernel = kernel_of(options, plan)
     rule = _rule(study, plan, options.until)
     folder = Path(options.out) if options.out is not None else None
     kept = folders.prepare(folder, study) if folder is not None else MemoryStore()
     progress = progress or default_progress()
-    executor = kernel or _executor(options, study, progress)
+    executor: Executor = kernel or _executor(options, study, progress)
+    executor = executor if shared is None else shared.wrap(executor)
     if kernel is not None:
         kernel.watcher = progress
         kernel.keep = folder / "kernel" if folder is not None else None
@@ -163,30 +164,23 @@ def _run_into(
     return result
 
 
-def _shared_store(options: RunOptions, study: StudySpec) -> str | None:
-    """The store that others share, prepared; StudyError if the run's processes could not share it."""
+def _open_shared_store(options: RunOptions, study: StudySpec) -> SharedStore | None:
+    """The store that others share, made if it is new; StudyError if processes could not share it."""
     if options.store is None:
         return None
-    from cwndlab.runs.store import shared  # few runs have one
-
-    place = shared.absolute_place(options.store)
-    if (options.cluster is not None or _has_own_code(study)) and place.startswith("memory:"):
+    if (options.cluster is not None or _has_own_code(study)) and str(options.store).startswith("memory:"):
         raise StudyError(
             "memory:// cannot be shared between processes", key="--store", right="name a folder or s3://…"
         )
-    shared.prepare(place)
-    return place
+    store: SharedStore = import_module("cwndlab.apps.shared_store.shared_store").prepare(options.store)
+    return store
 
 
 def _provenance(
     campaign: Campaign, options: RunOptions, kernel: KernelExecutor | None, began: datetime, commit: Commit
 ) -> dict[str, Any]:
     """What provenance.json says of a run."""
-    public = None
-    if campaign.shared is not None:
-        from cwndlab.runs.store import shared
-
-        public = shared.without_credentials(campaign.shared)
+    public = campaign.shared.public_place if campaign.shared is not None else None
     count = options.threads or available()
     workers = ("process", "processes") if _has_own_code(campaign.plan.study) else ("thread", "threads")
     content = provenance(
@@ -241,7 +235,6 @@ def report_again(folder: Path, *, pictures: bool = False) -> Path:
 
 def _executor(options: RunOptions, study: StudySpec, progress: Progress) -> Executor:
     if options.cluster is not None:
-        # An application, which the core knows by its name alone.
         cluster: Executor = import_module("cwndlab.apps.cluster.dask").Cluster(options.cluster)
         return cluster
     chunk_s = CHUNK_S if options.store is None else SHARED_CHUNK_S

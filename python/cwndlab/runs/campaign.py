@@ -20,7 +20,7 @@ from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import Compiled, kernel_run, red_unit
 from cwndlab.records.failures import failed_connections, failures_text, is_failure
 from cwndlab.records.run_view import TableColumns
-from cwndlab.runs.executors.protocol import ANSWER_S, Executor, Job, Outcome, is_repeatable
+from cwndlab.runs.executors.protocol import ANSWER_S, Executor, Job, Outcome, SharedStore, is_repeatable
 from cwndlab.runs.store.folder_store import FolderStore, Kept
 from cwndlab.stats.results import CellRecords, Results, Variation
 from cwndlab.stats.stopping import StoppingRule, replicates_by_cell
@@ -65,8 +65,8 @@ class Campaign:
     measured: int = 0
     #: What was found damaged there, in words.
     notes: list[str] = field(default_factory=list)
-    #: The store that others share, as `store.shared.where` writes it: they may be at work on the same plan.
-    shared: str | None = None
+    #: The store that others share, who may be at work on the same plan; `executor` looks there.
+    shared: SharedStore | None = None
     #: Who runs, if it is not the simulator: part of the keys.
     backend: str = ""
     #: The same of cells that run on another kernel.
@@ -88,7 +88,6 @@ class Campaign:
     def __post_init__(self) -> None:
         self.work = MeasuredRuns(
             tuple(self.plan.study.outline.quantities),
-            self.shared,
             self.max_events,
             self.max_memory_bytes,
             tuple(self.plan.study.laws.values()),

@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -17,7 +16,7 @@ from cwndlab import _core, metrics
 from cwndlab._core import BudgetError, CongestionControl, LawFailed, RunStopped, default_budget
 from cwndlab.base.arrow_tables import decode_tables, encode_tables
 from cwndlab.base.core import KeptRecords, Records, Value
-from cwndlab.base.errors import ClusterError, OutputError, RunError
+from cwndlab.base.errors import ClusterError, RunError
 from cwndlab.base.laws import LawCode, load
 from cwndlab.base.watch import limit_calls
 from cwndlab.metrics import MetricCode, code_digest, ensure_known, own_code
@@ -34,14 +33,10 @@ if TYPE_CHECKING:
 
     from cwndlab.study.schema import Quantity
 
-    from .store import shared
-
 OVER_BUDGET = "simulate less (run.duration, rates, probes), or raise --max-events or --max-memory"
 #: Packet-hops (a second or more) from which the records of replicates after the first are kept. Keeping takes
 #: a tenth of the simulation's time and serves only metrics that change; shorter runs are simulated again.
 WORTH_KEEPING = 10_000_000
-#: What is finished is handed in to the shared store at least this often, seconds.
-FLUSH_S = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,8 +44,6 @@ class MeasuredRuns:
     """Simulates replicates and measures a study's quantities of their records."""
 
     quantities: tuple[Quantity, ...]
-    #: The shared store, as `store.shared.where` writes it: what is there is taken from there.
-    store: str | None = None
     #: What a run may use; None: the engine's default.
     max_events: int | None = None
     max_memory_bytes: int | None = None
@@ -86,11 +79,6 @@ class MeasuredRuns:
         """What one run may use."""
         return default_budget()[1] if self.max_memory_bytes is None else self.max_memory_bytes
 
-    @property
-    def request_digest(self) -> str:
-        """One digest of everything requested."""
-        return hashlib.sha256(" ".join(sorted(self.ids.values())).encode()).hexdigest()[:16]
-
     def check(self) -> None:
         """ClusterError if this process has another engine, or other metrics, than the one that asks."""
         if _core.engine_digest() != self.engine:
@@ -109,41 +97,13 @@ class MeasuredRuns:
             )
 
     def perform(self, jobs: Sequence[Job], stopped: Stopped = never_stop) -> Iterator[Outcome]:
-        """Performs jobs in turn; those in the shared store are taken from there, the others put there.
-
-        An outcome is yielded once it is stored there, so that a reported outcome is never lost.
-        """
+        """Performs jobs in turn."""
         ensure_known(self.own_metrics)
-        if self.store is None:
-            for job in jobs:
-                outcome = self.perform_one(job, stopped)
-                if outcome is None:
-                    return
-                yield outcome
-            return
-        from .store import shared
-
-        objects = shared.open_store(self.store)
-        with shared.store_errors(self.store):
-            found = shared.fetch(jobs, self.request_digest, objects)
-        waiting: list[Outcome] = []
-        flushed = time.monotonic()
         for job in jobs:
-            known = found.get(job.key)
-            if isinstance(known, Outcome) and known.fetched:
-                yield known
-                continue
-            outcome = None
-            if isinstance(known, Outcome) and known.records is not None:  # of other metrics, or other code
-                outcome = self.measure_records(job, known.records)
-            outcome = outcome or self.perform_one(job, stopped)
+            outcome = self.perform_one(job, stopped)
             if outcome is None:
-                break
-            waiting.append(outcome._replace(note=known) if isinstance(known, str) else outcome)
-            if time.monotonic() - flushed > FLUSH_S:
-                yield from _handed_in(waiting, self.request_digest, objects, self.store)
-                waiting, flushed = [], time.monotonic()
-        yield from _handed_in(waiting, self.request_digest, objects, self.store)
+                return
+            yield outcome
 
     def perform_one(self, job: Job, stopped: Stopped = never_stop) -> Outcome | None:
         """Runs a job, None if it was stopped; a failure is an outcome too, so that one bad cell does not lose
@@ -294,19 +254,6 @@ def _budgets(job: Job, records: _core.Records) -> tuple[Mapping[str, pa.Table], 
         made = {}  # the figure simulates the run again, and reports the error
     off = (SENDER_PROBES[probe] for probe in PROBES.keys() & SENDER_PROBES if not job.parsed["probes"][probe])
     return made, records.without(sorted(table for tables in off for table in tables))
-
-
-def _handed_in(outcomes: list[Outcome], asked: str, objects: shared.Objects, place: str) -> Iterator[Outcome]:
-    """The outcomes, once they are in the store; if that fails, the outcomes first, then the error."""
-    from .store import shared
-
-    try:
-        with shared.store_errors(place):
-            shared.hand_in(outcomes, asked, objects)
-    except OutputError:
-        yield from outcomes
-        raise
-    yield from outcomes
 
 
 def tables_read(quantities: Sequence[Quantity]) -> set[str]:

@@ -145,3 +145,14 @@ class Executor(Protocol):
 
     def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
         """Performs all jobs and delivers each outcome on the calling thread, in any order."""
+
+
+class SharedStore(Protocol):
+    """A store that others may use for the same plan at the same time."""
+
+    @property
+    def public_place(self) -> str:
+        """Where it is, without credentials."""
+
+    def wrap(self, executor: Executor) -> Executor:
+        """An executor that takes from the store what is there, and puts there what `executor` performs."""

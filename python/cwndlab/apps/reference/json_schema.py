@@ -1,4 +1,4 @@
-"""The JSON Schema of study files, for editors: `python -m cwndlab.study.json_schema` writes it."""
+"""The JSON Schema of study files, for editors: `python -m cwndlab.apps.reference.json_schema` writes it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from .base import Open, Strict
-from .schema import MODEL_SECTIONS, StudyFile
-from .shorthand import Short
+from cwndlab.study.base import Open, Strict
+from cwndlab.study.schema import MODEL_SECTIONS, StudyFile
+from cwndlab.study.shorthand import Short
 
 
 def json_schema() -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _or_reference(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """`study.schema.json`: `python -m cwndlab.study.json_schema` writes it, a test keeps it current."""
+    """The text of `study.schema.json`, which a test keeps current."""
     return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -13,25 +13,30 @@ same bytes, and the later of them throws its own away.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 from cwndlab.base.arrow_tables import is_whole
+from cwndlab.base.core import Records, Value
 from cwndlab.base.errors import ExtraError, OutputError
 from cwndlab.base.plain_files import open_plain
 from cwndlab.base.writing import output_errors
-from cwndlab.runs.executors.protocol import Job, Outcome
-
-from .value_lines import line_key, line_of, line_values
+from cwndlab.metrics import ensure_known
+from cwndlab.runs.executors.protocol import Executor, Job, Outcome, Stopped, Work, never_stop
+from cwndlab.runs.store.value_lines import line_key, line_of, line_values
+from cwndlab.runs.work import MeasuredRuns
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -40,6 +45,8 @@ _MARK = "cwndlab-store"
 _LAYOUT = b"cwndlab store, layout 2\n"
 #: Requests to an object store under way at a time.
 _CONCURRENT = 32
+#: What is finished is handed in at least this often, seconds.
+FLUSH_S = 0.5
 
 
 class FolderObjects:
@@ -134,8 +141,9 @@ def absolute_place(place: str | Path) -> str:
     return text if "://" in text else str(Path(text).expanduser().absolute())
 
 
-def prepare(place: str) -> None:
+def prepare(given: str | Path) -> PreparedStore:
     """Makes the store, or checks that what is there is one; OutputError otherwise."""
+    place = absolute_place(given)
     if "://" not in place:
         folder = Path(place)
         with output_errors(folder):
@@ -146,6 +154,7 @@ def prepare(place: str) -> None:
     with store_errors(place):
         shared.put({_MARK: _LAYOUT})
     _look(place, shared)
+    return PreparedStore(place)
 
 
 @cache
@@ -273,3 +282,94 @@ def hand_in(outcomes: Sequence[Outcome], asked: str, shared: Objects) -> None:
             {_line_name(o.job.key, asked): line_of(f"{o.job.key}-{asked}", o.values) for o in some},
             overwrite=damaged,
         )
+
+
+# ── runs ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class PreparedStore:
+    """A store that is there, by the place that every machine writes."""
+
+    place: str
+
+    @property
+    def public_place(self) -> str:
+        """The place without credentials."""
+        return without_credentials(self.place)
+
+    def wrap(self, executor: Executor) -> Executor:
+        """An executor that takes from the store what is there, and puts there what `executor` performs."""
+        return _SharingExecutor(self.place, executor)
+
+
+class _SharingExecutor(NamedTuple):
+    """Has an executor's workers look into the store."""
+
+    place: str
+    executor: Executor
+
+    def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
+        """Performs all jobs, or finds them in the store."""
+        assert isinstance(work, MeasuredRuns)  # what a campaign has done
+        self.executor.execute(jobs, SharedRuns(work, self.place), deliver)
+
+
+@dataclass(frozen=True)
+class SharedRuns:
+    """Runs that are taken from the store, or made and put there; it travels to the workers."""
+
+    runs: MeasuredRuns
+    place: str
+
+    @property
+    def memory_bytes(self) -> int:
+        """What one run may use."""
+        return self.runs.memory_bytes
+
+    def check(self) -> None:
+        """ClusterError if this process would not produce the requested numbers."""
+        self.runs.check()
+
+    def measure(self, job: Job, records: Records) -> Mapping[str, Value]:
+        """Values, by their measures' ids, of the records of a job that ran elsewhere."""
+        return self.runs.measure(job, records)
+
+    def perform(self, jobs: Sequence[Job], stopped: Stopped = never_stop) -> Iterator[Outcome]:
+        """Performs jobs in turn, unless they are in the store.
+
+        An outcome is yielded once it is stored, so that a reported outcome is never lost.
+        """
+        ensure_known(self.runs.own_metrics)
+        asked = hashlib.sha256(" ".join(sorted(self.runs.ids.values())).encode()).hexdigest()[:16]
+        shared = open_store(self.place)
+        with store_errors(self.place):
+            found = fetch(jobs, asked, shared)
+        waiting: list[Outcome] = []
+        flushed = time.monotonic()
+        for job in jobs:
+            known = found.get(job.key)
+            if isinstance(known, Outcome) and known.fetched:
+                yield known
+                continue
+            outcome = None
+            if isinstance(known, Outcome) and known.records is not None:  # of other metrics, or other code
+                outcome = self.runs.measure_records(job, known.records)
+            outcome = outcome or self.runs.perform_one(job, stopped)
+            if outcome is None:
+                break
+            waiting.append(outcome._replace(note=known) if isinstance(known, str) else outcome)
+            if time.monotonic() - flushed > FLUSH_S:
+                yield from self._hand_in(waiting, asked, shared)
+                waiting, flushed = [], time.monotonic()
+        yield from self._hand_in(waiting, asked, shared)
+
+    def _hand_in(self, outcomes: list[Outcome], asked: str, shared: Objects) -> Iterator[Outcome]:
+        """The outcomes, once they are in the store; if that fails, the outcomes first, then the error."""
+        try:
+            with store_errors(self.place):
+                hand_in(outcomes, asked, shared)
+        except OutputError:
+            yield from outcomes
+            raise
+        yield from outcomes

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .output import echo
+from cwndlab.cli.output import echo
 
 
 def report(
@@ -26,6 +26,6 @@ def report(
     page = report_again(folder, pictures=pictures)
     echo(f"report: {page}")
     if pdf is not None:
-        from cwndlab.report.pdf import print_pdf
+        from .pdf import print_pdf
 
         echo(f"PDF: {print_pdf(page, pdf)}")

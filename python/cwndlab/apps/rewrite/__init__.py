@@ -1,0 +1,1 @@
+"""The report of a finished run, written again, and printed."""

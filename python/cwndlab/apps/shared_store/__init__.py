@@ -1,0 +1,1 @@
+"""A store that several machines or commands share."""
