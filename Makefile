@@ -65,7 +65,7 @@ test-rust:
 	cargo test --workspace --locked --quiet
 	@[ ! -e $(SKIPPED) ] || { echo "$$(wc -l < $(SKIPPED)) Rust tests were skipped:"; cat $(SKIPPED); }
 
-test-python: setup $(VENV)/.dev $(VENV)/.web
+test-python: setup $(VENV)/.router $(VENV)/.dev $(VENV)/.web
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(addprefix --ignore ,$(REAL_TIME))
 
 check: check-rust check-python
@@ -124,7 +124,7 @@ build/mutants/coverage/.coverage-%: build/mutants/venv/.cosmic-ray-8.7.0
 	build/mutants/venv/bin/pip install --quiet --disable-pip-version-check --upgrade --target $(@D) coverage==$*
 	@touch $@
 
-validate: setup
+validate: setup $(VENV)/.router
 	$(BIN)/python -m validation
 
 # Whether deliberately wrong models fail by the verdicts; in some six minutes of CPU time, into docs/guide/verdicts.md.
@@ -150,7 +150,7 @@ images: setup
 	$(BIN)/python tools/images.py
 
 # Some 5 minutes of CPU time, most of them for the kernel's runs. A run that was stopped continues where it was.
-paper: setup
+paper: setup $(VENV)/.router
 	$(BIN)/python tools/paper.py
 
 # It takes some 4 minutes of CPU time, so the pages are committed. A run that was stopped goes on where it was. The laws
@@ -173,9 +173,10 @@ docs: setup $(VENV)/.dev $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 	@echo 'manual: build/docs/index.html'
 
-# Two at a time: linking the engine with all optimizations takes one processor, as does the module for pages.
+# Two at a time: linking the engine with all optimizations takes one processor, as does the module for pages. The router
+# is built when a kernel's run first needs it; from then on it is kept as new as the engine.
 setup:
-	@$(MAKE) --no-print-directory -j2 $(VENV)/.router $(VENV)/.live
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.live $(VENV)/.kernels $(if $(wildcard $(BIN)/cwndlab-router),$(VENV)/.router)
 
 $(VENV)/.python:
 	@command -v cargo >/dev/null || \
@@ -208,7 +209,7 @@ $(VENV)/.kernels: linux/pyproject.toml $(VENV)/.deps
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --no-build-isolation -e linux
 	@touch $@
 
-# What carries the packets of `--backend linux`; elsewhere than on Linux there is none.
+# What carries the packets of kernels; elsewhere than on Linux there is none.
 $(VENV)/.router: $(RUST) $(VENV)/.core $(VENV)/.kernels
 	@[ "$$(uname)" != Linux ] || $(BIN)/python tools/router.py release $(BIN)
 	@touch $@

@@ -10,7 +10,8 @@ from cwndlab.plan.plan import Plan
 from cwndlab.runs.run_options import RunOptions
 
 from . import stack
-from .real_kernel import AT_ONCE, Kernel, find_router
+from .real_kernel import AT_ONCE, Kernel
+from .router_program import find_router
 from .stack_file import load as load_stack
 from .stack_file import stack_for
 from .virtual.images import find, kernels_by_law

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cwndlab.base.core import Check
-from cwndlab.base.errors import CwndlabError, install
+from cwndlab.base.errors import install
 
 from .netns import can_open_tun, is_privileged, sweep
+from .router_program import NOT_BUILT, can_build, installed_router
 from .testbed import ROUTER_PRIORITY
 
 #: Tried in a separate process, because a process cannot return from a namespace.
@@ -45,12 +46,9 @@ def examine() -> Iterator[Check]:
     except ImportError:
         yield Check("pyroute2", False, f"not installed; `{install('linux')}`")
         return
-    try:
-        from .real_kernel import find_router
-
-        yield Check("router", True, str(find_router()))
-    except CwndlabError as error:
-        yield Check("router", False, str(error))
+    router = installed_router()
+    detail = str(router) if router else "the first run on a kernel builds it" if can_build() else NOT_BUILT
+    yield Check("router", router is not None or can_build(), detail)
     yield _namespaces()
     yield _real_time()
     yield _congestion_controls()

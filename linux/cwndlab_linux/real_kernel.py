@@ -31,30 +31,12 @@ from cwndlab.study.schema import Limits
 
 from . import run_records, stack, validity
 from .netns import end_session, make_folder, sweep
+from .router_program import find_router
 
 #: Number of simultaneous testbeds; a run takes real time but little CPU time.
 AT_ONCE = 24
 #: How often a run may be attempted if the machine disturbs it; the number of attempts is kept with the run.
 ATTEMPTS = 3
-ROUTER = "cwndlab-router"
-
-
-def find_router() -> Path:
-    """The router's program; RunError says how to get it."""
-    here = Path(__file__).resolve()
-    places = [
-        Path(os.environ.get("CWNDLAB_ROUTER", "")),
-        Path(sys.executable).with_name(ROUTER),
-        here.with_name(ROUTER),
-        *(parent / "target" / "release" / ROUTER for parent in here.parents[1:3]),
-    ]
-    for path in places:
-        if path.is_file() and os.access(path, os.X_OK):
-            return path
-    on_path = shutil.which(ROUTER)
-    if on_path is None:
-        raise RunError(f"{ROUTER} is not built; `make setup` builds it, or name it in CWNDLAB_ROUTER")
-    return Path(on_path)
 
 
 def capture_name(cell: str) -> str:

@@ -17,7 +17,7 @@ from users import User
 import cwndlab
 import cwndlab_linux
 from cwndlab_linux import kernel_doctor as doctor
-from cwndlab_linux.real_kernel import find_router
+from cwndlab_linux.router_program import find_router
 from cwndlab_linux.virtual import doctor as virtual_doctor
 
 # As for the other tests (tests/conftest.py).

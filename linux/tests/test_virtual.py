@@ -22,7 +22,7 @@ from cwndlab.base.errors import OutputError, RunError
 from cwndlab.runs.executors.protocol import Job
 from cwndlab.runs.run_options import RunOptions
 from cwndlab_linux import netns
-from cwndlab_linux.real_kernel import find_router
+from cwndlab_linux.router_program import find_router
 from cwndlab_linux.virtual import boot, images, selftests
 from cwndlab_linux.virtual.backend import seed_of
 

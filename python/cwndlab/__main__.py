@@ -1,5 +1,5 @@
 """`python -m cwndlab`."""
 
-from cwndlab.cli import app
+from cwndlab.cli import main
 
-app()
+main()

@@ -178,3 +178,29 @@ def test_two_cubic_flows_are_fitted_or_refused_with_a_reason(tmp_path: Path, at:
     done = command("fit", capture, "-o", tmp_path / "fitted", seconds=200)
     assert "Traceback" not in done.stderr
     assert done.returncode in (0, 2) and (done.stdout or done.stderr)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("words", [["metrics"], ["--help"], ["--version"]])
+def test_output_that_cannot_be_written_is_an_error_without_a_traceback(words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*CWNDLAB, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "error: output: No space left on device\n"
+
+
+LEFT_OVER = """
+import atexit, sys, threading, time
+from cwndlab.cli import main
+
+atexit.register(print, "registered")
+threading.Thread(target=lambda: (time.sleep(0.3), print("thread"))).start()
+sys.argv[1:] = ["--version"]
+main()
+"""
+
+
+def test_a_command_ends_after_its_threads_and_what_was_registered_for_the_end() -> None:
+    done = subprocess.run([sys.executable, "-c", LEFT_OVER], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout.split()[-2:] == ["thread", "registered"]

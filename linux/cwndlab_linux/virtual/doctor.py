@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cwndlab.base.core import Check
 from cwndlab.base.errors import CwndlabError, RunError
-from cwndlab_linux.real_kernel import find_router
+from cwndlab_linux.router_program import NOT_BUILT, can_build, installed_router
 
 from . import boot, build, images
 
@@ -25,10 +25,10 @@ def reason_not_virtual() -> str | None:
         reason = build.reason_not()
         return f"{error}" + (f" (but first: {reason})" if reason else "")
     try:
-        boot.library_of(find_router())
-    except RunError as error:
-        return str(error)
-    try:
+        if router := installed_router():
+            boot.library_of(router)
+        elif not can_build():
+            return NOT_BUILT
         boot.congestion_controls(image)
     except RunError as error:
         advice = "; allow ptrace (CAP_SYS_PTRACE in a container, kernel.yama.ptrace_scope below 3)"

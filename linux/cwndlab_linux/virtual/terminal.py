@@ -13,7 +13,7 @@ from cwndlab.base.errors import RunError, StudyError, nearest
 from cwndlab.plan.plan import Cell
 from cwndlab.runs.executors.protocol import Job
 from cwndlab_linux.guest_shell import FOLDER
-from cwndlab_linux.real_kernel import find_router
+from cwndlab_linux.router_program import find_router
 
 from .backend import VirtualKernel
 from .boot import last_words

@@ -5,15 +5,17 @@ An interrupt ends it with 130.
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, NoReturn
 
 from cwndlab.base.errors import CwndlabError
 
-from .start import import_uncollected, postpone, preload
+from .start import import_uncollected, leave, postpone, preload
 
 
 def _end(reason: str) -> None:
@@ -58,11 +60,24 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except OSError as error:  # a name that is too long, a file that may not be read
-        if error.filename is None:
+        if error.filename is None and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise
         sys.excepthook = sys.__excepthook__
-        sys.stderr.write(f"error: {str(error.filename)[:200]}: {error.strerror}\n")
+        sys.stderr.write(f"error: {str(error.filename or 'output')[:200]}: {error.strerror}\n")
         sys.exit(2)
     finally:
         if args is not None:
             gc.unfreeze()  # the caller's process continues, and its garbage must be collected
+
+
+def main() -> NoReturn:
+    """The process of a command: runs the command line and ends, with the exit code that it gives."""
+    code: object = 0
+    try:
+        app()
+    except SystemExit as end:
+        code = end.code
+    with suppress(OSError):  # output that cannot be written: Python reports it
+        if isinstance(code, int):
+            leave(code)
+    sys.exit(code)  # type: ignore[arg-type]
