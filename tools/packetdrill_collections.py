@@ -1,4 +1,4 @@
-"""Remake the tables of docs/models/packetdrill-collections.md from checkouts of the public collections.
+"""Remake the tables of docs/evidence/packetdrill-collections.md from checkouts of the public collections.
 
     python tools/packetdrill_collections.py google=DIR freebsd=DIR linux=DIR
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cwndlab.apps.packetdrill.packetdrill_scripts import find_scripts, markdown, run_script
 
-PAGE = Path(__file__).parent.parent / "docs" / "models" / "packetdrill-collections.md"
+PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "packetdrill-collections.md"
 #: profile, and whether windows offered are left out
 SETTINGS = {"google": ("linux-6", False), "linux": ("linux-6", False), "freebsd": ("rfc5681", True)}
 

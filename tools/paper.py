@@ -131,7 +131,7 @@ def renew(text: str, made: Mapping[str, str]) -> str:
 
 def from_pages() -> dict[str, str]:
     """The sentences that state what pages of this repository say."""
-    findings = tuple(f"docs/guide/rfc{number}-findings.md" for number in (2415, 2416, 2884))
+    findings = tuple(f"docs/evidence/rfc{number}-findings.md" for number in (2415, 2416, 2884))
     pages: dict[Callable[[str], str], tuple[str, ...]] = {
         trust: ("docs/guide/trust.md",),
         scenarios: ("docs/models/kernel.md",),

@@ -105,7 +105,7 @@ KEYS = """# Keys of a study
 Every key of a study file and of `claims.toml`. [Study files](../guide/study-file.md) explains them with
 examples. "–" stands for a key that may be left out and has no default.
 A table with a `kind` or a `profile` has further keys: see [queues](queues.md), [applications](apps.md),
-[impairments](impairments.md), and the [knobs](../models/profiles.md) of TCP.
+[impairments](impairments.md), and the [knobs](profiles.md) of TCP.
 
 <!-- Made from the descriptions in python/cwndlab/spec; remake it with
 `CWNDLAB_REGENERATE=1 pytest tests/runs/test_reference.py`. -->

@@ -2,7 +2,7 @@
 
 Takes the folders that `cwndlab run` wrote for the studies in `TESTBEDS`. Each of their published numbers
 becomes a row: what was measured, what the simulator gives, and whether the two are within 10 %, or ours lies
-where a further trial of the testbed would. Causes of the others are in `docs/guide/trust-causes.toml`.
+where a further trial of the testbed would. Causes of the others are in `docs/evidence/trust-causes.toml`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from cwndlab.study.values import label
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/guide/trust.md"
-CAUSES = ROOT / "docs/guide/trust-causes.toml"
+NUMBERS = ROOT / "docs/evidence/trust.md"
+CAUSES = ROOT / "docs/evidence/trust-causes.toml"
 UNEXPLAINED = "No cause found"
 PICTURE = ROOT / "docs/images/trust.svg"
 WITHIN = 0.1
@@ -179,7 +180,8 @@ def line(row: Row) -> str:
 
 
 ABOUT = (
-    "`make trust` runs the studies and writes this page and the figure. A number is *within its scatter* if",
+    "`make trust` runs the studies and writes this page, [every number](../evidence/trust.md) and the figure. A",
+    "number is *within its scatter* if",
     "it lies in the 95 % prediction interval of one more trial, where the testbed's trials are published.",
     "RFC 2415 and RFC 2416 have simulated numbers, and the memo of RFC 2884 does not state RED's",
     "parameters, so their studies are left out. Published numbers that contradict their source are left out.",
@@ -225,7 +227,7 @@ def _is_of(row: Row, part: dict[str, str]) -> bool:
 
 
 def page(rows: Sequence[Row]) -> str:
-    """The whole page."""
+    """How many numbers are near, and why the others are not."""
     everything, rows = rows, [row for row in rows if row.testbed != SECOND]
     near, inside, outside = counts(rows)
     n, explained = len(rows), causes(rows)
@@ -238,15 +240,24 @@ def page(rows: Sequence[Row]) -> str:
         f"({percent(outside, n)}) are outside, {share} with a cause that was tested by changing it.",
         *("", "![Simulated against measured, log-log](../images/trust.svg)", ""),
         *ABOUT,
-        *("", *summary(rows), *second(everything), "", "## Outside", "", *explained, "", *HEAD),
-        *(line(row) for row in rows if row.outcome == "outside"),
-        *("", "## All numbers"),
+        *("", *summary(rows), *second(everything), "", "## Outside", "", *explained),
     ]
-    for testbed in dict.fromkeys(row.testbed for row in everything):
-        mine = [row for row in everything if row.testbed == testbed]
+    return "\n".join(lines) + "\n"
+
+
+def numbers(rows: Sequence[Row]) -> str:
+    """Every number, those outside first."""
+    lines = [
+        *("# Numbers that others measured", ""),
+        "[How far to trust it](../guide/trust.md) counts these numbers; `make trust` writes both pages.",
+        *("", "## Outside", "", *HEAD),
+        *(line(row) for row in rows if row.outcome == "outside" and row.testbed != SECOND),
+    ]
+    for testbed in dict.fromkeys(row.testbed for row in rows):
+        mine = [row for row in rows if row.testbed == testbed]
         for table in dict.fromkeys(row.table for row in mine):
             of_table = [row for row in mine if row.table == table]
-            lines += ["", f"### {testbed}: {of_table[0].study}, `{table}`", "", *HEAD, *map(line, of_table)]
+            lines += ["", f"## {testbed}: {of_table[0].study}, `{table}`", "", *HEAD, *map(line, of_table)]
     return "\n".join(lines) + "\n"
 
 
@@ -276,9 +287,10 @@ def picture(rows: Sequence[Row]) -> str:
 
 
 def main(folders: Sequence[str]) -> None:
-    """Writes the page and the figure of the runs in these folders."""
+    """Writes the pages and the figure of the runs in these folders."""
     rows = [row for folder in folders for row in rows_of(folder)]
     PAGE.write_text(page(rows), encoding="utf-8")
+    NUMBERS.write_text(numbers(rows), encoding="utf-8")
     PICTURE.write_text(picture(rows) + "\n", encoding="utf-8")
     near, inside, outside = counts([row for row in rows if row.testbed != SECOND])
     print(f"{near} within 10 %, {inside} within the testbed's scatter, {outside} outside")

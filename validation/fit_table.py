@@ -34,7 +34,7 @@ from cwndlab.runs.work import MeasuredRuns, run_here
 from .fit_table_page import FINAL, page
 
 ROOT = Path(__file__).parents[1]
-PAGE, ROWS = ROOT / "docs/guide/fit-accuracy.md", ROOT / "build/fit-rows.jsonl"
+PAGE, ROWS = ROOT / "docs/evidence/fit-accuracy.md", ROOT / "build/fit-rows.jsonl"
 SECONDS = 20
 #: A buffer holds at least so many packets, and their size in bytes.
 FEWEST_PACKETS, PACKET = 6, 1500

@@ -2,7 +2,7 @@
 
 Each path is drawn as in `fit_table`, run on Linux in virtual time, a third without cross traffic, a third
 next to datagrams and a third next to another TCP flow, written as pcapng and fitted. The command prints the
-table of docs/guide/fit.md; with `--write` it puts the table there.
+table of docs/evidence/fit-captures.md; with `--write` it puts the table there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .fit_table import ROOT, Row, TruePath, measure, measure_all
 from .fit_table_page import PARAMETERS
 from .page import replace_part
 
-PAGE, ROWS = ROOT / "docs/guide/fit.md", ROOT / "build/kernel-fits.jsonl"
+PAGE, ROWS = ROOT / "docs/evidence/fit-captures.md", ROOT / "build/kernel-fits.jsonl"
 BEGIN, END = "<!-- made by python -m validation.kernel_fits --write -->", "<!-- end of the table -->"
 CROSS = {"none": "none", "datagrams": "datagrams, Poisson", "tcp": "another TCP flow"}
 #: The reason of a row whose fit ended in an error of the program.
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=63)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--rows", type=Path, default=ROWS, help="finished rows, one a line")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/guide/fit.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/evidence/fit-captures.md")
     asked = parser.parse_args()
     rows = measure_all(paths(asked.seed, asked.paths), fit_path, asked.rows, asked.jobs)
     crashed = sum(CRASHED in row.reasons for row in rows)

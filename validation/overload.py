@@ -4,7 +4,7 @@ The golden files hold ten seeds for each cell. `rfc2415-bay-overload.csv` has th
 and 64 web clients and the 32/32 mixture of Table 6. `rfc2415-bay-rules.csv` has 64/0, 32/3 and 32/0 with one
 rule changed at a time (`ns2/rfc2415_bay.tcl` explains the rules; `ns2/regenerate_bay` writes both files).
 
-`python -m validation.overload` writes the tables of docs/guide/rfc2415-findings.md again.
+`python -m validation.overload` writes the tables of docs/evidence/rfc2415-findings.md again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .row import Row, means_apart
 from .web import BAY, GOLDEN, QUANTITIES
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "guide" / "rfc2415-findings.md"
+PAGE = HERE.parent / "docs" / "evidence" / "rfc2415-findings.md"
 REPLICATES, SEED = 10, 2415
 WAIT_S = 60
 """A web client waits if its page has taken longer than this at the end."""

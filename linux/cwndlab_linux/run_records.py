@@ -1,4 +1,4 @@
-"""A run's record tables (docs/guide/records.md) from the router's trace and the testbed's result.
+"""A run's record tables (docs/reference/records.md) from the router's trace and the testbed's result.
 
 The trace is read in Rust, into the simulator's own tables. Here is what only the study knows: when snapshots
 were taken, where segments were observed, and which tables were asked for.

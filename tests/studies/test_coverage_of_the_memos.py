@@ -11,7 +11,7 @@ import pytest
 from cwndlab.api import Study
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "guide" / "coverage").glob("*.md"))
+PAGES = sorted((ROOT / "docs" / "evidence" / "coverage").glob("*.md"))
 KINDS = ("claim", "table", "figure", "grid", "axis", "sensitivity", "quantity", "test", "file")
 REFERENCE = re.compile(rf"\b({'|'.join(KINDS)})s? ((?:`[^`]+`(?:, | and )?)+)")
 REASON = re.compile(r"(?:not compared|model): .*\w")

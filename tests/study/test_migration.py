@@ -10,7 +10,7 @@ import pytest
 from cwndlab.api import Study
 from cwndlab.base.errors import StudyError
 
-PAGE = (Path(__file__).parents[2] / "docs/guide/migration-0.3.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/evidence/migration-0.3.md").read_text(encoding="utf-8")
 ERRORS = [
     row[2] for row in re.findall(r"^\| (.*?) \| (.*?) \| (.*) \|$", PAGE, flags=re.M) if "---" not in row[0]
 ][1:]

@@ -69,7 +69,7 @@ fn names_are_unique_and_every_column_says_what_it_holds() {
     }
 }
 
-/// docs/guide/records.md is made from the tables.
+/// docs/reference/records.md is made from the tables.
 #[test]
 fn the_page_of_records_is_up_to_date() {
     use std::fmt::Write as _;
@@ -90,10 +90,10 @@ fn the_page_of_records_is_up_to_date() {
                 writeln!(page, "| `{}` | {} | {} |", column.name, column.kind, column.about.trim().replace('|', "\\|"));
         }
     }
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/records.md");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/records.md");
     if std::env::var_os("CWNDLAB_REGENERATE").is_some() {
-        std::fs::write(&path, &page).expect("docs/guide/records.md");
+        std::fs::write(&path, &page).expect("docs/reference/records.md");
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == page, "docs/guide/records.md is stale: run with CWNDLAB_REGENERATE=1 and commit it");
+    assert!(found == page, "docs/reference/records.md is stale: run with CWNDLAB_REGENERATE=1 and commit it");
 }

@@ -201,14 +201,14 @@ fn every_value_in_which_linux_2_differs_has_its_file_and_line() {
     }
 }
 
-/// docs/models/profiles.md is generated from the table of knobs.
+/// docs/reference/profiles.md is generated from the table of knobs.
 #[test]
 fn profiles_page_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/models/profiles.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/profiles.md");
     if std::env::var_os("CWNDLAB_REGENERATE").is_some() {
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("docs/models");
-        std::fs::write(&path, page()).expect("docs/models/profiles.md");
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("docs/reference");
+        std::fs::write(&path, page()).expect("docs/reference/profiles.md");
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == page(), "docs/models/profiles.md is stale: run with CWNDLAB_REGENERATE=1 and commit it");
+    assert!(found == page(), "docs/reference/profiles.md is stale: run with CWNDLAB_REGENERATE=1 and commit it");
 }

@@ -1,5 +1,5 @@
 //! Facts about Linux 2.0 and 2.2. Each script passes with one knob of the profile and fails without it. F1 to F5 are
-//! the facts of docs/guide/rfc2884-findings.md.
+//! the facts of docs/evidence/rfc2884-findings.md.
 
 use super::loss::{after_ten, recovering};
 use super::*;
