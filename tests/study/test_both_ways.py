@@ -146,3 +146,32 @@ def test_a_trace_takes_the_place_of_a_rate() -> None:
         Study.from_toml(HEAD.replace('rate = "20Mbps"\n', 'trace = "up.trace"\n') + CUBIC)
     with pytest.raises(StudyError, match="either `rate` or `trace`"):
         Study.from_toml(HEAD + 'trace = "up.trace"\n' + CUBIC)
+
+
+def test_a_shaper_holds_the_queue_or_is_one() -> None:
+    text = CUBIC + (
+        'queue = ["drop-tail", "fq-codel"]\nbuffer = "100pkt"\nshaper = { rate = "12Mbps", burst = "6kB" }\n'
+    )
+    shaper = {"kind": "tbf", "rate_bps": 12_000_000, "burst_bytes": 6000}
+    fifo, fair = (link(scenario(text, cell), "left>right")["queue"] for cell in (0, 1))
+    assert fifo == {**shaper, "limit": 150_000}
+    assert fair == {**shaper, "queue": {"kind": "fq-codel", "limit": 100}}
+    assert Study.from_toml(HEAD + text).axes["queue"] == ["tbf", "fq-codel"]
+
+
+def test_a_buffer_in_bdps_is_of_the_shaper_s_rate() -> None:
+    found = scenario(CUBIC + 'buffer = 2\nshaper = { rate = "12Mbps", burst = "6kB" }\n')
+    assert link(found, "left>right")["queue"]["limit"] == 2 * 12e6 * 0.04 / 8
+
+
+def test_a_shaper_carries_its_rate_and_delays_what_is_above() -> None:
+    text = 'shaper = { rate = "5Mbps", burst = "3kB" }\nflows = [{ cc = "cubic", start = "0s" }]\n'
+    values = measured(HEAD.replace('["goodput"]', '["goodput", "queue_delay"]') + text)
+    assert 4.5 < values["goodput"] < 5
+    # One BDP of 40 ms at 5 Mb/s, however fast the link behind the shaper is.
+    assert 20 < values["queue_delay_p99"] <= 40.1
+
+
+def test_marking_needs_a_queue_without_a_shaper() -> None:
+    text = 'mark_above = "20pkt"\nshaper = { rate = "12Mbps", burst = "6kB" }\n'
+    assert "leave out `queue` and `shaper`" in error_of(CUBIC + text)

@@ -17,8 +17,10 @@ from cwndlab import _core
 SEVERAL_LINES = ("fq-codel", "dualpi2", "cbq")
 #: Queues whose limit is a number of packets, as in Linux.
 PACKET_QUEUES = ("drop-on-full", "codel", "fq-codel", "pie", "dualpi2")
-#: Queues that draw no random number.
-DETERMINISTIC_QUEUES = ("infinite", "drop-tail", "codel")
+#: Queues whose limit is a number of bytes.
+BYTE_QUEUES = ("linux-red", "tbf")
+#: Queues that draw no random number (a shaper: if the one inside draws none).
+DETERMINISTIC_QUEUES = ("infinite", "drop-tail", "codel", "tbf")
 #: Impairments that draw no random number.
 SCRIPTED = ("drop-nth", "drop-every", "drop-seq", "delay-nth", "policer", "delay-steps", "aggregate")
 #: The unit at the end of a name of the engine's.

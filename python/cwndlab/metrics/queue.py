@@ -22,8 +22,9 @@ def queue_delay(run: RunView, *, link: str | None = None) -> Floats:
     $$ d(t) = \frac{8\,B(t)}{R} $$
 
     with \(B\) the bytes waiting or in service when the queue is sampled (probe `queue_interval`) and \(R\)
-    the link's rate. A packet that arrives then waits this long, if the queue is first in, first out. Where
-    the rate changes, the time that the link takes for \(B\) from \(t\) on, pauses included.
+    the link's rate, or that of its shaper. A packet that arrives then waits this long, if the queue is first
+    in, first out. Where the rate changes, the time that the link takes for \(B\) from \(t\) on, pauses
+    included.
 
     With `fq-codel`, `dualpi2` and `cbq`, packets wait in several queues. The value is then the backlog
     divided by the rate, which is the delay of no flow, and `measure` titles it so. For the delay of a flow's
@@ -91,7 +92,7 @@ def drain_seconds(link: Mapping[str, Any], time_s: Floats, bits: Floats) -> Floa
     """How long a link of the scenario takes for so many bits from these times on."""
     capacity = link.get("capacity")
     if capacity is None:
-        return np.asarray(bits / link["rate_bps"])
+        return np.asarray(bits / min(link["rate_bps"], link.get("queue", {}).get("rate_bps", math.inf)))
     if len(time_s) == 0:
         return np.zeros(0)
     if capacity["kind"] == "steps":

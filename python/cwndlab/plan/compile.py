@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 from cwndlab import _core
 from cwndlab._core import parse_quantity
-from cwndlab.base.engine_kinds import PACKET_QUEUES, is_unresponsive
+from cwndlab.base.engine_kinds import BYTE_QUEUES, PACKET_QUEUES, is_unresponsive
 from cwndlab.base.errors import Findings, KeyPath, nearest, problem_at
 from cwndlab.base.laws import built_in, kernel_knob
 from cwndlab.study import congestion, knobs, schema, stacks
@@ -28,8 +29,7 @@ from .probes import switch_on
 from .routes import shortest_path
 from .scenario import Compiled, not_finite, origin
 
-#: RED's thresholds, in what its limit counts.
-#: The size of a packet by which a limit in bytes is divided where the queue counts packets.
+#: The size of a packet, where a limit in bytes is one of a queue that counts packets, or the other way round.
 PACKET_BYTES = 1500
 #: The scenario's traffic entries of all instances may not be more than this.
 MAX_INSTANCES = 200_000
@@ -187,6 +187,8 @@ class _Compiler:
         made: dict[str, Any] = {"kind": queue.kind, **knobs.convert_to_base_units(given, at)}
         if queue.limit is not None:
             made |= self._room(queue.kind, queue.limit, index, (*at, "limit"))
+        if queue.queue is not None:
+            made["queue"] = self._queue(queue.queue, index, (*at, "queue"))
         return made | red.thresholds(made, levels, given.get("unit"), at)
 
     def _room(self, kind: str, limit: str, index: int, at: KeyPath) -> dict[str, Any]:
@@ -201,6 +203,8 @@ class _Compiler:
         if counts == "bdp":
             self.limits.append((index, value))
             return self._limit(kind, 0)
+        if counts == "packets" and kind == "tbf":
+            counts, value = "size", value * PACKET_BYTES
         if counts == "size":
             made = self._limit(kind, int(value))
         elif kind == "linux-red":
@@ -219,12 +223,14 @@ class _Compiler:
                 there, back = self._path(client, server), self._path(server, client)
                 if there is not None and back is not None and index in (*there, *back):
                     rtt = max(rtt, sum(self.first_delay[link] for link in (*there, *back)))
-        limit = round(multiple * self.links[index]["rate_bps"] * rtt / 8e9)
+        queue = self.links[index]["queue"]
+        rate = min(self.links[index]["rate_bps"], queue.get("rate_bps", math.inf))
+        limit = round(multiple * rate * rtt / 8e9)
         if limit < 1:
             at = self.origins[f"links.{index}.queue"]
             right = 'give [topology] rtt = "100ms" (say)'
             raise problem_at((*at, "limit"), "the bandwidth-delay product of this link is 0", right)
-        queue = self.links[index]["queue"]
+        queue = queue.get("queue", queue)
         in_packets = queue.get("unit") == "packets"
         queue |= {"limit": -(-limit // PACKET_BYTES)} if in_packets else self._limit(queue["kind"], limit)
 
@@ -233,7 +239,7 @@ class _Compiler:
         """A limit in bytes; in packets, rounded up, for the queues that count nothing else."""
         if kind in PACKET_QUEUES:
             return {"limit": -(-size // PACKET_BYTES)}
-        return {"limit": size} if kind == "linux-red" else {"limit": size, "unit": "bytes"}
+        return {"limit": size} if kind in BYTE_QUEUES else {"limit": size, "unit": "bytes"}
 
     def _path(self, start: int, goal: int) -> list[int] | None:
         return shortest_path(self.links, self.leaving, start, goal)

@@ -53,7 +53,7 @@ class Compiled:
         """Whether nothing in the scenario is random, so that one replicate says it all."""
         links = self.scenario["links"]
         return (
-            all(link["queue"]["kind"] in DETERMINISTIC_QUEUES for link in links)
+            all(_is_certain(link["queue"]) for link in links)
             and all(_is_scripted(impairment) for link in links for impairment in link["impairments"])
             and all(_is_fixed(entry["app"]) for entry in self.scenario["traffic"])
             and not any(law["random"] for law in self._laws)
@@ -84,6 +84,11 @@ class Compiled:
     def _laws(self) -> list[Mapping[str, Any]]:
         found = [config["window_law"] for config in self.scenario["tcp"]]
         return [law["external"] for law in found if isinstance(law, Mapping) and "external" in law]
+
+
+def _is_certain(queue: Mapping[str, Any]) -> bool:
+    """Whether a queue, and one inside it, draws no random number."""
+    return queue["kind"] in DETERMINISTIC_QUEUES and ("queue" not in queue or _is_certain(queue["queue"]))
 
 
 def _is_scripted(impairment: Mapping[str, Any]) -> bool:

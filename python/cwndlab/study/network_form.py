@@ -22,8 +22,9 @@ from .short_values import (
     queue_table,
     tidy,
     value_label,
+    with_shaper,
 )
-from .shorthand import Flow, Network, ParkingLot, Reverse, Way
+from .shorthand import Flow, Network, ParkingLot, Policer, Reverse, Way
 from .units import parse_time, rate_text, share_text, size_text, time_text
 
 Raw = dict[str, Any]
@@ -242,14 +243,16 @@ class NetworkForm:
         """The table of a direction's queue."""
         limit, queue = self._buffer(way, side), way.queue
         if way.mark_above is not None:
-            if queue not in (None, "drop-tail"):
+            if queue not in (None, "drop-tail") or way.shaper is not None:
                 at = (self.section, *side.at, "mark_above")
-                raise problem_at(at, "a queue that marks so is none of another kind", "leave out `queue`")
+                right = "leave out `queue` and `shaper`"
+                raise problem_at(at, "a queue that marks so is none of another kind", right)
             mark = self._text("mark_above", way.mark_above, str, side, "marks above")
             return queue_table(None, limit, mark)
+        shaper = None if way.shaper is None else self._bucket("tbf", "shaper", way.shaper, side)
         if not isinstance(queue, list):
-            return queue_table(queue, limit)
-        tables = [queue_table(kind, limit) for kind in queue]
+            return with_shaper(shaper, queue_table(queue, limit))
+        tables = [with_shaper(shaper, queue_table(kind, limit)) for kind in queue]
         first: Raw = self._choose("queue", tables, "queue", "queue", side)
         return first
 
@@ -273,15 +276,19 @@ class NetworkForm:
             return f"{{{name}}}BDP"
         return self._text("buffer", buffer, limit_text, side, "buffer")
 
+    def _bucket(self, kind: str, key: str, bucket: Policer, side: Side) -> Raw:
+        """The table of a token bucket."""
+        inside = side.with_key(key)
+        rate = self._text("rate", bucket.rate, rate_text, inside, f"{key}'s rate")
+        burst = self._text("burst", bucket.burst, size_text, inside, f"{key}'s burst")
+        return {"kind": kind, "rate": rate, "burst": burst}
+
     def _impairments(self, way: Way, side: Side) -> Raw:
         """A direction's keys for what it does to packets outside of its queue."""
         made: Raw = {}
         found: list[Raw] = []
-        if (policer := way.policer) is not None:
-            inside = side.with_key("policer")
-            rate = self._text("rate", policer.rate, rate_text, inside, "policer's rate")
-            burst = self._text("burst", policer.burst, size_text, inside, "policer's burst")
-            found.append({"kind": "policer", "rate": rate, "burst": burst})
+        if way.policer is not None:
+            found.append(self._bucket("policer", "policer", way.policer, side))
         loss = way.loss
         if isinstance(loss, float):
             found.append({"kind": "bernoulli", "p": loss})

@@ -37,6 +37,7 @@ class Queue(Open):
     limit: str | None = Field(
         None, description='"25pkt", "64KiB" or "1BDP" (link rate x base round-trip time)'
     )
+    queue: "Queue | None" = Field(None, description="the queue behind a shaper (tbf); default: a FIFO")
 
 
 class Impairment(Open):

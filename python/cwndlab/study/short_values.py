@@ -43,7 +43,7 @@ def value_label(value: str | Raw) -> str:
         return value
     steps = value.get("at")
     if not isinstance(steps, dict):
-        return str(value.get("kind", value.get("trace", "changing")))
+        return str(value.get("queue", value).get("kind", value.get("trace", "changing")))
     every = f" every {value['repeat']}" if "repeat" in value else ""
     return " to ".join(map(str, steps.values())) + every
 
@@ -69,6 +69,14 @@ def tidy(value: float) -> int | float:
 def limit_text(buffer: float | str) -> str:
     """A buffer as the limit of a queue."""
     return buffer if isinstance(buffer, str) else f"{text(tidy(buffer))}BDP"
+
+
+def with_shaper(shaper: Raw | None, queue: Raw) -> Raw:
+    """The table of a queue behind a shaper, if there is one; its own FIFO takes the place of drop-tail."""
+    if shaper is None:
+        return queue
+    fifo = queue.keys() == {"kind", "limit"} and queue["kind"] == "drop-tail"
+    return {**shaper, **({"limit": queue["limit"]} if fifo else {"queue": queue})}
 
 
 def queue_table(queue: str | Mapping[str, Any] | None, limit: str, mark_above: str | None = None) -> Raw:

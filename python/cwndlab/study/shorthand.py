@@ -128,6 +128,10 @@ class Policer(Strict):
     burst: SizeBytes | Values[SizeBytes] = Field(description="size of the bucket")
 
 
+class Shaper(Policer):
+    """A token bucket that holds back packets for which it has too few tokens (queue `tbf`)."""
+
+
 class Way(Strict):
     """What a bottleneck does to the packets of one direction."""
 
@@ -149,6 +153,11 @@ class Way(Strict):
     policer: Policer | None = Field(
         None, description="in front of the queue", examples=[{"rate": "12Mbps", "burst": "90kB"}]
     )
+    shaper: Shaper | None = Field(
+        None,
+        description="sends the packets of the queue at a rate below the link's; a burst leaves at the link's",
+        examples=[{"rate": "20Mbps", "burst": "15kB"}],
+    )
     impairments: list[dict[str, Any]] | None = Field(
         None, description="further losses, delays, reordering, …: `cwndlab impairments` lists them"
     )
@@ -156,7 +165,7 @@ class Way(Strict):
     @property
     def has_queue(self) -> bool:
         """Whether anything is said of its queue."""
-        return not (self.buffer is None and self.queue is None and self.mark_above is None)
+        return any(key is not None for key in (self.buffer, self.queue, self.mark_above, self.shaper))
 
 
 class Reverse(Way):

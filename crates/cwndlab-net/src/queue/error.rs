@@ -66,6 +66,20 @@ pub enum QueueError {
         /// The form that uses it.
         form: &'static str,
     },
+    /// TBF's peak rate is not above its rate.
+    #[error("peak_rate_bps is {peak_bps}; it must be above rate_bps, {rate_bps}")]
+    PeakRate {
+        /// The peak rate.
+        peak_bps: u64,
+        /// The rate.
+        rate_bps: u64,
+    },
+    /// TBF has neither a limit nor a queue, or both.
+    #[error("give either limit, of a FIFO, or queue, which has a limit of its own")]
+    ShapedLimit,
+    /// The queue inside a TBF decides at arrival, or shapes packets itself.
+    #[error("its queue must be drop-on-full, codel, fq-codel, pie or dualpi2")]
+    ShapedKind,
     /// A class of CBQ is invalid.
     #[error("class {index}: {error}")]
     Class {

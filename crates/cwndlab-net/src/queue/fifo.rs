@@ -22,6 +22,11 @@ impl<P> Fifo<P> {
     pub(super) fn len(&self) -> u32 {
         self.packets.len() as u32
     }
+    /// The packet at the head.
+    #[inline]
+    pub(super) fn head(&self) -> Option<&P> {
+        self.packets.front().map(|(_, packet)| packet)
+    }
     /// The arrival time of the packet at the head.
     #[inline]
     pub(super) fn head_arrival(&self) -> Option<Time> {

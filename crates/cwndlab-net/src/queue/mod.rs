@@ -3,7 +3,7 @@
 //! - [`ArrivalQueue`] (drop-tail, infinite, RED, Linux's RED) decides when a packet arrives and stores nothing: the
 //!   link's ring holds the packets. The departure time is known at once, and a hop costs one event.
 //!
-//! - [`DepartureQueue`] (drop-on-full, `CoDel`, PIE, FQ-CoDel, `DualPI2`, CBQ) decides when packets leave. It stores
+//! - [`DepartureQueue`] (drop-on-full, `CoDel`, PIE, FQ-CoDel, `DualPI2`, TBF, CBQ) decides when packets leave. It stores
 //!   them with their arrival times, and the link asks it for the next packet whenever the link is free.
 //!
 //! A CBQ with a single bounded class is a third kind, [`BoundedClass`]: its results are those of the second family, at
@@ -21,6 +21,7 @@ mod historical;
 mod kinds;
 mod pie;
 mod red;
+mod tbf;
 
 pub use codel::{Codel, CodelConfig};
 pub use config::Unit;
@@ -34,6 +35,7 @@ pub use historical::{
 };
 pub use pie::{DelayEstimate, Pie, PieConfig};
 pub use red::{weight_for_burst, Red, RedConfig, RedRules, Regions};
+pub use tbf::{Tbf, TbfConfig};
 
 use cwndlab_units::{Rate, Time};
 use serde::{Deserialize, Serialize};
@@ -124,6 +126,9 @@ kinds::queues! {
             #[serde(rename = "dualpi2")]
             DualPi2(DualPi2Config): DualPi2::new(config.clone(), rate, seed)
                 => queue.enqueue(now, packet, dropped) => queue.dequeue(now, dropped);
+            /// Token bucket filter: a shaper, as in Linux.
+            Tbf(TbfConfig): Tbf::new(config, seed)
+                => queue.enqueue(now, &packet, rng, dropped) => queue.dequeue(now, dropped);
             /// Class-based queueing, Floyd and Jacobson 1995.
             Cbq(CbqConfig): Cbq::new(config, rate)
                 => queue.enqueue(now, packet, rng, dropped) => queue.dequeue(now);
@@ -182,10 +187,11 @@ pub type Dropped<P> = (DropCause, P);
 
 impl<P: Packet> DepartureQueue<P> {
     /// The time at which to call [`DepartureQueue::dequeue`] again after it returned nothing; `None` if the queue is
-    /// empty. The time is later than `now` only with CBQ, if no class with waiting packets may send at `now`.
+    /// empty. The time is later than `now` only with TBF, or with CBQ if no class with waiting packets may send at `now`.
     pub fn next_ready(&self, now: Time) -> Option<Time> {
         match self {
             DepartureQueue::Cbq(queue) => queue.next_ready(now),
+            DepartureQueue::Tbf(queue) => queue.next_ready(now),
             _ => (self.packets() > 0).then_some(now),
         }
     }
@@ -196,6 +202,7 @@ impl<P: Packet> DepartureQueue<P> {
     pub fn next_turn(&self, free_at: Time) -> Time {
         match self {
             DepartureQueue::Cbq(queue) => queue.next_turn(free_at),
+            DepartureQueue::Tbf(queue) => queue.next_turn(free_at),
             _ => free_at,
         }
     }

@@ -63,7 +63,22 @@ fn configs() -> Vec<QueueConfig> {
         ecn: true,
         ..PieConfig::default()
     };
+    let tbf = TbfConfig {
+        rate_bps: Rate::from_bps(4_000_000),
+        burst_bytes: 3000,
+        limit: Some(20_000),
+        peak_rate_bps: None,
+        peak_burst_bytes: 1500,
+        queue: None,
+    };
     vec![
+        QueueConfig::Tbf(TbfConfig { peak_rate_bps: Some(Rate::from_bps(6_000_000)), ..tbf.clone() }),
+        QueueConfig::Tbf(TbfConfig {
+            limit: None,
+            queue: Some(Box::new(QueueConfig::Pie(pie.clone()))),
+            ..tbf.clone()
+        }),
+        QueueConfig::Tbf(TbfConfig { limit: None, queue: Some(Box::new(QueueConfig::FqCodel(fq.clone()))), ..tbf }),
         QueueConfig::Codel(codel.clone()),
         QueueConfig::Codel(CodelConfig { ecn: true, ..codel }),
         QueueConfig::Pie(pie.clone()),
