@@ -127,7 +127,7 @@ build/mutants/coverage/.coverage-%: build/mutants/venv/.cosmic-ray-8.7.0
 validate: setup $(VENV)/.router
 	$(BIN)/python -m validation
 
-# Whether deliberately wrong models fail by the verdicts; in some six minutes of CPU time, into docs/guide/verdicts.md.
+# Whether deliberately wrong models fail by the verdicts; in some six minutes of CPU time, into docs/evidence/wrong-models.md.
 discriminate: setup
 	$(BIN)/python -m validation.discriminate --write
 

@@ -76,7 +76,7 @@ def trust(page: str) -> str:
 
 
 def scenarios(page: str) -> str:
-    """How many random scenarios are the same on simulator and kernel, as docs/models/kernel.md says."""
+    """How many random scenarios are the same on simulator and kernel, as docs/evidence/kernel.md says."""
     (found,) = re.findall(
         r"\| (\d+) of 200 \| the same packets at the server, within 0\.1 ms, to the end \|", page
     )
@@ -134,7 +134,7 @@ def from_pages() -> dict[str, str]:
     findings = tuple(f"docs/evidence/rfc{number}-findings.md" for number in (2415, 2416, 2884))
     pages: dict[Callable[[str], str], tuple[str, ...]] = {
         trust: ("docs/guide/trust.md",),
-        scenarios: ("docs/models/kernel.md",),
+        scenarios: ("docs/evidence/kernel.md",),
         speed: ("benches/README.md",),
         memos: findings,
     }

@@ -180,8 +180,8 @@ def line(row: Row) -> str:
 
 
 ABOUT = (
-    "`make trust` runs the studies and writes this page, [every number](../evidence/trust.md) and the figure. A",
-    "number is *within its scatter* if",
+    "`make trust` runs the studies and writes this page, [every number](../evidence/trust.md) and the",
+    "figure. A number is *within its scatter* if",
     "it lies in the 95 % prediction interval of one more trial, where the testbed's trials are published.",
     "RFC 2415 and RFC 2416 have simulated numbers, and the memo of RFC 2884 does not state RED's",
     "parameters, so their studies are left out. Published numbers that contradict their source are left out.",

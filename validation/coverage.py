@@ -2,7 +2,7 @@
 
 Every method is tried on data of known mean (median, ratio, next run) with 3, 5, 10 and 30 replicates. The
 share of intervals that contain the truth is the coverage; 95 % is claimed. The command prints the table of
-docs/guide/statistics.md; with `--write` it puts the table there. A test runs it with fewer trials.
+docs/evidence/intervals.md; with `--write` it puts the table there. A test runs it with fewer trials.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .page import replace_part
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
 
-PAGE = Path(__file__).parent.parent / "docs" / "guide" / "statistics.md"
+PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "intervals.md"
 BEGIN, END = "<!-- made by python -m validation.coverage --write -->", "<!-- end of the table -->"
 
 REPLICATES = (3, 5, 10, 30)

@@ -3,7 +3,7 @@
 A rule of verdicts is good if deliberately wrong models fail by it. Each model here is the study of a memo
 with one thing wrong that the memo states: another TCP, another queue, another initial window. All go through
 the same verdicts as the study itself. The command prints a table; with `--write` it puts the table into
-docs/guide/verdicts.md. A test holds its minimum on fewer cells.
+docs/evidence/wrong-models.md. A test holds its minimum on fewer cells.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cwndlab.stats.verdict import Incompatible, Verdict
 
 from .page import replace_part
 
-PAGE = Path(__file__).parent.parent / "docs" / "guide" / "verdicts.md"
+PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "wrong-models.md"
 BEGIN, END = "<!-- made by python -m validation.discriminate --write -->", "<!-- end of the table -->"
 
 RIGHT = "as the study has it"
@@ -227,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "studies", nargs="*", choices=[[], *(memo.study for memo in MEMOS)], help="default: all"
     )
     parser.add_argument("--replicates", type=int, default=REPLICATES)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/guide/verdicts.md")
+    parser.add_argument("--write", action="store_true", help="put it into docs/evidence/wrong-models.md")
     asked = parser.parse_args(arguments)
     found = []
     for one in outcomes(asked.studies, asked.replicates):

@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=63)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--rows", type=Path, default=ROWS, help="finished rows, one a line")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/evidence/fit-captures.md")
+    parser.add_argument("--write", action="store_true", help="put it into docs/evidence/fit-captures.md")
     asked = parser.parse_args()
     rows = measure_all(paths(asked.seed, asked.paths), fit_path, asked.rows, asked.jobs)
     crashed = sum(CRASHED in row.reasons for row in rows)

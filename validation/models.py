@@ -2,7 +2,7 @@
 
 Each model goes through the verdicts of the study: the reconstructed one, that of the authors' code, and both
 with values of the authors' example script in ns-2.35 (`tcl/ex/redlight.tcl`) that the memo contradicts. The
-command prints two tables, ten runs for each cell; with `--write` they go into docs/evidence/rfc2415-findings.md.
+command prints two tables, ten runs for each cell; `--write` puts them into docs/evidence/rfc2415-findings.md.
 """
 
 from __future__ import annotations

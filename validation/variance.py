@@ -2,8 +2,8 @@
 
 Each cell is run many times. These runs stand for all that it could have: samples are drawn from them with
 replacement, and their intervals taken with adjustment and without. The truth is the mean of all runs, whose
-controls are moved to a mean of 0 for that. The command prints the tables of docs/guide/fewer-runs.md; with
-`--write` it puts them there.
+controls are moved to a mean of 0 for that. The command prints the tables of
+docs/evidence/adjusted-intervals.md; with `--write` it puts them there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .page import replace_part
 
 Floats = NDArray[np.float64]
 
-PAGE = Path(__file__).parent.parent / "docs" / "guide" / "fewer-runs.md"
+PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "adjusted-intervals.md"
 BEGIN, END = "<!-- made by python -m validation.variance --write -->", "<!-- end of the tables -->"
 
 RUNS = 400

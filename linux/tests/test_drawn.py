@@ -2,7 +2,7 @@
 
 Each file has what Linux 6.12 in virtual time sent (`>`: milliseconds, transfer, position, bytes) and received
 (`<`: milliseconds, transfer, bytes acknowledged, SACK blocks) at the server. Each scenario differed until the
-last of its causes in docs/models/kernel.md was found.
+last of its causes in docs/evidence/kernel.md was found.
 """
 
 from __future__ import annotations

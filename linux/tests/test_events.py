@@ -18,7 +18,7 @@ from cwndlab_linux.virtual.backend import VirtualKernel
 HERE = Path(__file__).parent
 #: Study, axis, value, golden file, and by how many ms times may differ: a tick where a timeout is rounded to
 #: it; with the same segment lost again the kernel's receive buffer, which grows, holds back the rest
-#: (docs/models/kernel.md).
+#: (docs/evidence/kernel.md).
 CASES = [
     ("lost", "lost", "one", "lost-one", 0.05),
     ("lost", "lost", "two", "lost-two", 0.05),

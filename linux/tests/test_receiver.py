@@ -25,7 +25,7 @@ GOLDEN = HERE / "golden"
 MSS = 1448
 KEPT = 1600
 #: By rate, how many data segments the simulator sends as the kernel did, in order and within 0.05 ms: until a
-#: segment that the kernel's sender pushed because its send buffer was full (docs/models/kernel.md).
+#: segment that the kernel's sender pushed because its send buffer was full (docs/evidence/kernel.md).
 AGREE = {"2": 48, "5": 391, "10": 228, "20": 970, "50": 626}
 
 

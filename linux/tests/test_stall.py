@@ -1,4 +1,4 @@
-"""The stall of BBR that a search on a kernel found, in the guide's own study: simulator and kernel agree."""
+"""The stall of BBR that a search on a kernel found, in the page's own study: simulator and kernel agree."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 from cwndlab import Study
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "search.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "bbr-stall.md"
 
 
 def goodput_after(law: str, **options: str) -> float:
     """Mb/s from half a second after the slow phase on, at the worst point."""
-    blocks = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     (text,) = [block for block in blocks if "[axes.law]" in block]
     text = re.sub(r"(?<=\[axes.law\]\n)values = .*", f'values = ["{law}"]', text)
     worst = {"parameters.slow": 317, "parameters.rtt": 100, "parameters.buffer": 0.12}

@@ -1,4 +1,4 @@
-"""How often each cause is found; run as a program, it prints the tables of docs/guide/explain.md.
+"""How often each cause is found; run as a program, it prints the tables of docs/evidence/explain-accuracy.md.
 
 With the argument "kernel" the stalls run on Linux in virtual time.
 """

@@ -1,4 +1,4 @@
-"""How well budgets are inferred from packets; as a program it prints the tables of docs/guide/explain.md.
+"""How well budgets are inferred from packets; it prints the tables of docs/evidence/explain-accuracy.md.
 
 Simulated runs know their budgets. The inference gets the same runs as it gets those of a kernel: packets at
 both ends, and the applications' writes. With the argument "kernel": Linux in virtual time next to the

@@ -1,6 +1,6 @@
 """Every code block of the how-tos, executed in the order of its page as a new user would.
 
-Three pages of the guide begin with such a how-to. What takes minutes, or another machine, is a `console` block.
+Three pages of the guide begin with such a how-to. What takes minutes or another machine is a `console` block.
 """
 
 from __future__ import annotations

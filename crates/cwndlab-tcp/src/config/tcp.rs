@@ -191,12 +191,12 @@ pub struct TcpConfig("") {
         rfc5681: Time::ZERO => "unused",
         linux_6: Time::from_micros(100) => "tcp_comp_sack_slack_ns = 100000",
     }
-    /// Whether the endpoint follows Linux in the details of `docs/models/kernel.md` that belong to no other knob: each
+    /// Whether the endpoint follows Linux in the details of `docs/evidence/kernel.md` that belong to no other knob: each
     /// changes few packets, and in some scenarios all that follow.
     linux_details: bool ["bool"; any] {
         ns2_1998: false => NS2_NONE,
         rfc5681: false => "no RFC asks for them",
-        linux_6: true => "kernel: the functions that docs/models/kernel.md names",
+        linux_6: true => "kernel: the functions that docs/evidence/kernel.md names",
     }
     /// The amount from which ssthresh is computed when congestion is detected.
     reduce_from: ReductionBase ["flight-size | cwnd | cwnd-whole-segments"; any] {
