@@ -504,3 +504,21 @@ def test_where_the_law_of_one_of_two_flows_varies_the_figure_of_shares_shows_tha
     assert one_law.outline.figures[0].drawn_quantities == ["share_tested", "share_other"]
     by_law = Study.from_toml(text.replace("[1, 2]", "1"))
     assert by_law.outline.figures[1].title == "Goodput by congestion control of tested"
+
+
+@pytest.mark.parametrize(
+    ("key", "values"), [("count", "[2, 4]"), ("start", '["0s", "5s"]'), ("bytes", '["10kB", "1MB"]')]
+)
+def test_a_list_and_a_parameter_of_a_group_of_flows_are_axes(key: str, values: str) -> None:
+    form = '[dumbbell]\nrate = "10Mbps"\nrtt = "40ms"\nflows = [{{ cc = "reno", {key} = {value} }}]\n'
+    end = '[run]\nduration = "1s"\n'
+    title = 'title = "t"\n'
+    listed = Study.from_toml(title + form.format(key=key, value=values) + end)
+    named = Study.from_toml(
+        title + f"[parameters]\nn = {values}\n" + form.format(key=key, value='"$n"') + end
+    )
+    runs = [
+        [json.loads(cell.scenario)["traffic"] for cell in study.plan().cells] for study in (listed, named)
+    ]
+    assert runs[0] == runs[1]
+    assert len(runs[0]) == 2 and runs[0][0] != runs[0][1]

@@ -374,15 +374,16 @@ class NetworkForm:
     def _flow(self, flow: Flow, at: KeyPath, name: str, first: str, last: str) -> None:
         own = name.replace("-", "_").replace("+", "_")
         self._tcp(flow, at, name, own)
-        count = self._count(flow, at, name, own)
+        count = self._varied(flow, "count", at, own, "flows", int)
+        start = self._varied(flow, "start", at, own, "start", _start_text)
         app = self._application(flow, at, own)
         if flow.direction != "reverse":
             self._ends(flow, at, name, own, first, last)
-            self._entry(flow, at, name, name, count, app)
+            self._entry(flow, at, name, name, count, start, app)
         if flow.direction != "forward":
             mine = name if flow.direction == "reverse" else f"{name}_reverse"
             self._ends(flow, at, mine, own, last, first)
-            self._entry(flow, at, mine, name, count, app)
+            self._entry(flow, at, mine, name, count, start, app)
 
     def _ends(self, flow: Flow, at: KeyPath, name: str, own: str, first: str, last: str) -> None:
         """The hosts of a group of flows, and their links to the network."""
@@ -438,23 +439,22 @@ class NetworkForm:
         """The name of the axis that a group of flows makes of several values."""
         return key if at[0] == "flows" and self._varies_alone(key) else f"{own}_{key}"
 
-    def _count(self, flow: Flow, at: KeyPath, name: str, own: str) -> int | str:
-        if isinstance(flow.count, int):
-            return flow.count
-        axis = self._own_axis("count", at, own)
-        title = "flows" if axis == "count" else f"flows of {name}"
-        self._axis(axis, flow.count, (*at, "count"), title=title)
+    def _varied(
+        self, flow: Flow, key: str, at: KeyPath, own: str, title: str, write: Callable[[Any], Any]
+    ) -> Any:
+        """A value of a group of flows in the full form: written, a reference, or an axis of several."""
+        value = getattr(flow, key)
+        if not isinstance(value, list):
+            return value if isinstance(value, str) else write(value)
+        axis = self._own_axis(key, at, own)
+        values = [write(each) for each in value]
+        self._axis(axis, values, (*at, key), title=title if axis == key else f"{title} of {own}")
         return f"${axis}"
 
     def _application(self, flow: Flow, at: KeyPath, own: str) -> Raw:
         app: Raw = {"kind": "bulk"} if flow.app is None else copy.deepcopy(flow.app)
-        if isinstance(flow.bytes, list):
-            axis = self._own_axis("bytes", at, own)
-            title = "transfer" if axis == "bytes" else f"transfer of {own}"
-            self._axis(axis, list(map(size_text, flow.bytes)), (*at, "bytes"), title=title)
-            app["bytes"] = f"${axis}"
-        elif flow.bytes is not None:
-            app["bytes"] = flow.bytes if isinstance(flow.bytes, str) else size_text(flow.bytes)
+        if flow.bytes is not None:
+            app["bytes"] = self._varied(flow, "bytes", at, own, "transfer", size_text)
         if app.get("kind") in ("bulk", "short-flows") and "from" in app:
             raise problem_at(
                 (self.section, *at, "app", "from"),
@@ -463,7 +463,9 @@ class NetworkForm:
             )
         return app
 
-    def _entry(self, flow: Flow, at: KeyPath, name: str, group: str, count: int | str, app: Raw) -> None:
+    def _entry(
+        self, flow: Flow, at: KeyPath, name: str, group: str, count: int | str, start: str | Raw, app: Raw
+    ) -> None:
         """A group of flows as traffic."""
         ends = (f"{name}_sender", f"{name}_receiver")
         client, server = ends if engine_kinds.sends_from_client(app) else ends[::-1]
@@ -473,10 +475,7 @@ class NetworkForm:
         if engine_kinds.is_program(app) and "start" not in flow.model_fields_set:
             entry["start"] = "0s"
         elif "start" in flow.model_fields_set or not {"first", "first_s"} & app.keys():
-            start = flow.start
-            entry["start"] = (
-                {"uniform": list(start.uniform)} if isinstance(start, Drawn) else time_text(start)
-            )
+            entry["start"] = start
         where: KeyPath = ("traffic", len(self.traffic))
         self.origin(where, at)
         self.traffic.append({**entry, "app": copy.deepcopy(app)})
@@ -489,6 +488,10 @@ class NetworkForm:
     def _all_flows(self) -> list[Flow]:
         """The groups of flows, and those of cross traffic."""
         return [*self.network.flows, *(getattr(self.network, "cross", []))]
+
+
+def _start_text(start: int | Drawn) -> str | Raw:
+    return {"uniform": list(start.uniform)} if isinstance(start, Drawn) else time_text(start)
 
 
 def _owner_text(name: str, suffix: str) -> str:

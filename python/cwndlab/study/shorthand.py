@@ -52,9 +52,9 @@ class Flow(Strict):
             *,
             name: str | None = None,
             stack: str | None = None,
-            count: int | Sequence[int] = 1,
+            count: int | str | Sequence[int] = 1,
             rtt: str | int | Sequence[str | int] | None = None,
-            start: str | int | Drawn | Mapping[str, object] = ...,
+            start: str | int | Drawn | Mapping[str, object] | Sequence[str | int] = ...,
             down: Sequence[Sequence[str | int]] | None = None,
             bytes: str | int | Sequence[str | int] | None = None,
             direction: Literal["forward", "reverse", "both"] = "forward",
@@ -80,15 +80,15 @@ class Flow(Strict):
     name: Label | None = Field(None, description="default: its congestion control, or kind of datagrams")
     cc: str | Values[str] | None = Field(None, description='congestion control: "cubic", "reno", …')
     stack: str | None = Field(None, description='a QUIC stack in place of TCP: "quinn" or "noq"')
-    count: Annotated[int, Field(ge=0)] | Values[Annotated[int, Field(ge=0)]] = Field(
-        1, description="flows of this group"
+    count: Annotated[int, Field(ge=0)] | Reference | Values[Annotated[int, Field(ge=0)]] = Field(
+        1, description='flows of this group, or "$NAME" of a parameter'
     )
     rtt: TimeNs | Values[TimeNs] | None = Field(
         None, description="base round-trip time; default: the network's"
     )
-    start: TimeNs | Drawn = Field(
+    start: TimeNs | Drawn | Reference | Values[TimeNs] = Field(
         Drawn.model_construct(uniform=["0s", "1s"]),
-        description='when each starts, or { uniform = ["0s", "1s"] }',
+        description='when each starts, { uniform = ["0s", "1s"] }, or "$NAME" of a parameter',
     )
     down: Intervals | None = Field(
         None, description="intervals in which the link of its senders carries nothing, each way"

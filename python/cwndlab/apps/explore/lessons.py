@@ -22,7 +22,7 @@ from .picture import picture
 
 FOLDER = Path(__file__).parents[2] / "lessons"
 #: The lessons, in the order in which they build on each other.
-NAMES = ("slow-start", "loss-recovery", "bufferbloat", "cubic-bbr", "queues", "ecn-l4s")
+NAMES = ("slow-start", "loss-recovery", "bufferbloat", "fairness", "cubic-bbr", "queues", "ecn-l4s")
 INDEX = "index.html"
 #: A study, which is no lesson, for a congestion control of your own.
 OWN_LAW = "own-law"
