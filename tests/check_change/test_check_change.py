@@ -110,7 +110,7 @@ def test_the_law_of_a_revision_is_compared_with_the_one_in_the_folder(
 def test_the_workflow_for_a_law_works_step_by_step(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (Path(__file__).parents[2] / "docs/guide/check-change.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/guide/workflows/law.yml").read_text()
     command = next(re.finditer(r"- run: >\n((?: {10}.*\n)+)", page))[1]
     (here / "mine.py").write_text(LAW.replace("FACTOR", "0.5"))
     (here / "study.toml").write_text(STUDY.replace('"reno"', '"mine"'))

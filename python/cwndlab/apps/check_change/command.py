@@ -76,23 +76,21 @@ def check_change(
             key="--baseline",
             right="name a result folder or a git revision; or give --baseline-kernel or --baseline-set",
         )
-    share = _share(margin)
+    share, here = _share(margin), Path.cwd()
     earlier = replace(options, kernel=baseline_kernel or options.kernel)
+    kept = Path(baseline) if baseline is not None and Path(baseline).is_dir() else None
+    changed = [*(set_ or []), *(baseline_set or [])]
+    before: dict[str, Results] = {}
+    with _at(None if kept else baseline):
+        for name in studies:
+            study = load(name, set_ if kept else changed, cc=cc, metrics=metric)
+            place = (here / out / study.name / "before").resolve()
+            before[name] = _kept(kept, study.name) if kept else _run(study, place, earlier)
     found: list[Change] = []
     for name in studies:
-        after = load(name, set_, cc=cc, metrics=metric)
-        folder = out / after.name
-        if baseline is not None and Path(baseline).is_dir():
-            before = _kept(Path(baseline), after.name)
-        else:
-            place = (folder / "before").resolve()
-            with _at(baseline):
-                before = _run(
-                    load(name, [*(set_ or []), *(baseline_set or [])], cc=cc, metrics=metric), place, earlier
-                )
-        found += moved_numbers.find_changes(
-            after.name, before, _run(after, folder / "after", options), share, on or ()
-        )
+        study = load(name, set_, cc=cc, metrics=metric)
+        after = _run(study, out / study.name / "after", options)
+        found += moved_numbers.find_changes(study.name, before[name], after, share, on or ())
     text = moved_numbers.markdown(found, share)
     echo(text.rstrip())
     if markdown is not None:
