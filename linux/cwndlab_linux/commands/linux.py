@@ -150,6 +150,23 @@ def linux_remove(name: Annotated[str, typer.Argument(help="as `linux list` shows
     echo(f"removed {name}: {images.remove(name) / 1e6:.0f} MB")
 
 
+@linux.command("stacks")
+def linux_stacks(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]", help="stacks to build")] = None,
+) -> None:
+    """List QUIC stacks that studies can run as programs, or build some."""
+    from cwndlab_linux import quic_stacks
+
+    chosen = [quic_stacks.recipe(name) for name in names or ()]
+    with _progress() as say:
+        for stack in chosen:
+            quic_stacks.build(stack, say)
+    for stack in chosen or quic_stacks.recipes():
+        laws = ", ".join(stack.laws)
+        state = "built" if stack.is_built else f"not built: cwndlab linux stacks {stack.name}"
+        echo(f"{stack.name} {stack.version}: {laws} ({state})")
+
+
 @linux.command("bisect")
 def linux_bisect(
     study: Annotated[str, typer.Argument(metavar="STUDY", help="a shipped name, or a file")],

@@ -16,6 +16,7 @@ from typing import Any
 from cwndlab.base.engine_kinds import is_program
 from cwndlab.base.errors import KeyPath, StudyError, problem_at
 from cwndlab.study.files import resolve_inside
+from cwndlab_linux.quic_stacks import commands_folder, recipes
 
 from .steps import output_of
 
@@ -87,7 +88,8 @@ def commands(
         if not is_program(app):
             continue
         at = (*(origins or {}).get(f"traffic.{index}", ("traffic", index)), "app")
-        environment = ENVIRONMENT | dict(app.get("environment", {}))
+        stacks = {"PATH": f"{commands_folder()}:{ENVIRONMENT['PATH']}"}
+        environment = ENVIRONMENT | stacks | dict(app.get("environment", {}))
         working = _working(app.get("folder"), folder, (*at, "folder"))
         for end in ("server", "client"):
             if app.get(end) is not None:
@@ -129,7 +131,10 @@ def _find(word: str, folder: Path | None, search: str, at: KeyPath) -> Path:
         return path
     found = shutil.which(word, path=search)
     if found is None:
+        stack = word.rpartition("-")[0]
         right = f"install it, or write its path; these folders are searched: {search.replace(':', ', ')}"
+        if any(stack == known.name for known in recipes()):
+            right = f"build it: cwndlab linux stacks {stack}"
         raise problem_at(at, f'there is no program "{word}"', right)
     return Path(found)
 

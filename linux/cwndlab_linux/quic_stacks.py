@@ -1,0 +1,152 @@
+"""QUIC stacks as programs: recipes that build a server that sends and a client that receives.
+
+Each recipe is a folder of `stacks/` with a program of its language and `recipe.toml`. What was built is in
+the user's cache, where studies find `NAME-server ADDRESS PORT LAW` and `NAME-client ADDRESS PORT BYTES`; 0
+bytes are without end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cwndlab.base.errors import RunError, StudyError, nearest
+from cwndlab.base.writing import save, user_cache
+
+RECIPES = Path(__file__).with_name("stacks")
+#: The program that a recipe builds, in its folder.
+PROGRAM = "program"
+_WRAPPER = '#!/bin/sh\nexec {program} {role} "$@" {files}\n'
+
+
+@dataclass(frozen=True)
+class StackRecipe:
+    """How a stack is built."""
+
+    name: str
+    title: str
+    version: str
+    builder: str
+    laws: tuple[str, ...]
+    #: Debian's packages that it takes in place of a build.
+    packages: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> Path:
+        """The folder of the recipe."""
+        return RECIPES / self.name
+
+    @property
+    def folder(self) -> Path:
+        """Where it is built: a changed recipe has another folder."""
+        digest = hashlib.sha256()
+        for path in sorted(path for path in self.source.rglob("*") if path.is_file()):
+            digest.update(f"{path.relative_to(self.source)}\0".encode() + path.read_bytes())
+        return user_cache() / "stacks" / f"{self.name}-{self.version}-{digest.hexdigest()[:12]}"
+
+    @property
+    def is_built(self) -> bool:
+        """Whether studies find it, as the recipe has it now."""
+        wrapper = commands_folder() / f"{self.name}-server"
+        return wrapper.is_file() and str(self.folder) in wrapper.read_text(encoding="utf-8")
+
+
+def commands_folder() -> Path:
+    """Where studies find the servers and clients that were built."""
+    return user_cache() / "stacks" / "bin"
+
+
+def recipes() -> Iterator[StackRecipe]:
+    """All recipes, by name."""
+    for file in sorted(RECIPES.glob("*/recipe.toml")):
+        said = tomllib.loads(file.read_text(encoding="utf-8"))
+        lists = {key: tuple(said[key]) for key in ("laws", "packages") if key in said}
+        yield StackRecipe(file.parent.name, said["title"], said["version"], said["builder"], **lists)
+
+
+def recipe(name: str) -> StackRecipe:
+    """The recipe of this name; StudyError if there is none."""
+    known = {one.name: one for one in recipes()}
+    if name not in known:
+        raise StudyError(f'there is no recipe for a stack "{name}"', right=nearest(name, list(known)))
+    return known[name]
+
+
+def build(stack: StackRecipe, say: Callable[[str], None]) -> None:
+    """Builds a stack and makes it known to studies; RunError says what is missing or what failed."""
+    folder = stack.folder
+    if not (folder / PROGRAM).exists():
+        say(f"building {stack.title} {stack.version} ...")
+        partial = folder.with_name(f"{folder.name}.{os.getpid()}")
+        shutil.copytree(stack.source, partial)
+        try:
+            _BUILDERS[stack.builder](stack, partial)
+            partial.rename(folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    certificate, key = RECIPES / "certificate.pem", RECIPES / "key.pem"
+    for role, files in (("server", f"{certificate} {key}"), ("client", f"{certificate}")):
+        wrapper = commands_folder() / f"{stack.name}-{role}"
+        wrapper.parent.mkdir(parents=True, exist_ok=True)
+        save(wrapper, _WRAPPER.format(program=folder / PROGRAM, role=role, files=files))
+        wrapper.chmod(0o755)
+
+
+def _go(stack: StackRecipe, folder: Path) -> None:
+    _call(stack, folder, ["go", "build", "-trimpath", "-buildvcs=false", "-o", PROGRAM, "."])
+
+
+def _cargo(stack: StackRecipe, folder: Path) -> None:
+    _call(stack, folder, ["cargo", "build", "--release", "--locked", "--quiet", "--target-dir", "target"])
+    (folder / "target/release" / PROGRAM).rename(folder / PROGRAM)
+    shutil.rmtree(folder / "target")
+
+
+def _python(stack: StackRecipe, folder: Path) -> None:
+    # The folder gets its name only when all is built, and what pip installs does not depend on it.
+    place = ["--target", "packages", "-r", "requirements.txt"]
+    _call(
+        stack,
+        folder,
+        [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *place],
+    )
+    python = Path(sys.executable).resolve()
+    lines = [f"#!{python} -IB", "import sys", f"sys.path.insert(0, {str(stack.folder / 'packages')!r})"]
+    save(folder / PROGRAM, "\n".join(lines) + "\n" + (folder / "main.py").read_text(encoding="utf-8"))
+    (folder / PROGRAM).chmod(0o755)
+
+
+def _debian(stack: StackRecipe, folder: Path) -> None:
+    for package in stack.packages:
+        found = subprocess.run(["dpkg", "-s", package], capture_output=True, check=False)
+        if found.returncode != 0:
+            raise RunError(f"{stack.name} needs Debian's packages: apt install {' '.join(stack.packages)}")
+    with (folder / "endless").open("wb") as file:
+        file.truncate(1 << 30)
+
+
+_BUILDERS: dict[str, Callable[[StackRecipe, Path], None]] = {
+    "go": _go,
+    "cargo": _cargo,
+    "python": _python,
+    "debian": _debian,
+}
+
+
+def _call(stack: StackRecipe, folder: Path, words: Sequence[str]) -> None:
+    try:
+        done = subprocess.run(
+            words, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        )
+    except FileNotFoundError:
+        raise RunError(f"{stack.name} needs {words[0]}, which is not here; install it") from None
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()[-5:]
+        raise RunError(f"{stack.name}: {' '.join(words[:2])} failed: {' | '.join(said)}")
