@@ -119,7 +119,7 @@ def _python(stack: StackRecipe, folder: Path) -> None:
     )
     python = Path(sys.executable).resolve()
     lines = [f"#!{python} -IB", "import sys", f"sys.path.insert(0, {str(stack.folder / 'packages')!r})"]
-    save(folder / PROGRAM, "\n".join(lines) + "\n" + (folder / "main.py").read_text(encoding="utf-8"))
+    save(folder / PROGRAM, "\n".join(lines) + "\n" + (folder / PROGRAM).read_text(encoding="utf-8"))
     (folder / PROGRAM).chmod(0o755)
 
 
