@@ -522,3 +522,11 @@ def test_a_list_and_a_parameter_of_a_group_of_flows_are_axes(key: str, values: s
     ]
     assert runs[0] == runs[1]
     assert len(runs[0]) == 2 and runs[0][0] != runs[0][1]
+
+
+def test_queues_of_one_kind_are_told_apart_by_what_else_they_have() -> None:
+    queues = '["pie", { kind = "pie", ecn = true }, { kind = "pie", target = "5ms" }, "codel"]'
+    form = f'title = "t"\n[dumbbell]\nrate = "10Mbps"\nrtt = "40ms"\nqueue = {queues}\nflows = [{{}}]\n'
+    study = Study.from_toml(form + '[run]\nduration = "1s"\n')
+    names = [cell.axes["queue"] for cell in study.plan().cells]
+    assert names == ["pie", "pie ecn", "pie target 5ms", "codel"]

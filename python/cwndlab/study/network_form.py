@@ -21,7 +21,7 @@ from .short_values import (
     quantity_text,
     queue_table,
     tidy,
-    value_label,
+    value_labels,
     with_shaper,
 )
 from .shorthand import Flow, Network, ParkingLot, Policer, Reverse, Way
@@ -129,8 +129,7 @@ class NetworkForm:
 
     def _choices(self, name: str, labels: Sequence[str], at: KeyPath, title: str) -> list[Raw]:
         """An axis of values with names; for each the table of keys that it sets."""
-        names = [label if labels.count(label) == 1 else f"{label} {k + 1}" for k, label in enumerate(labels)]
-        chosen: list[Raw] = [{"name": label, "set": {}} for label in names]
+        chosen: list[Raw] = [{"name": label, "set": {}} for label in labels]
         self._axis(name, chosen, at, title=title)
         return [value["set"] for value in chosen]
 
@@ -155,9 +154,9 @@ class NetworkForm:
         self, name: str, values: Sequence[Any], title: str, key: str, side: Side | None = None
     ) -> Any:
         """An axis whose values set a key of the bottlenecks' links, or of directions; its first value."""
-        labels = [value_label(value) for value in values]
         prefix, at = (side.prefix, (*side.at, name)) if side is not None else ("", (name,))
-        chosen = self._choices(prefix + name, labels, at, title if side is None else side.title(title))
+        title = title if side is None else side.title(title)
+        chosen = self._choices(prefix + name, value_labels(values), at, title)
         keys = [key] if side is None else [f"{way}.{key}" for way in side.ways]
         for table, value in zip(chosen, values, strict=True):
             for link in self._bottleneck_names():
@@ -224,7 +223,7 @@ class NetworkForm:
         plain = [value for value in rtt if isinstance(value, int)]
         if len(plain) < len(rtt):
             if name not in self.changing:
-                labels = [value_label(quantity_text(value, time_text)) for value in rtt]
+                labels = value_labels([quantity_text(value, time_text) for value in rtt])
                 self.changing[name] = self._choices(name, labels, at, "base round-trip time")
             for table, value in zip(self.changing[name], rtt, strict=True):
                 if (base := self._base(value)) is not None:

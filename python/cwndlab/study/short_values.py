@@ -37,8 +37,20 @@ def interval_texts(down: Sequence[Sequence[int]]) -> list[list[str]]:
     return [[time_text(edge) for edge in interval] for interval in down]
 
 
-def value_label(value: str | Raw) -> str:
-    """What a value of an axis is called that may be a change: "100Mbps to 10Mbps every 200ms"."""
+def value_labels(values: Sequence[str | Raw]) -> list[str]:
+    """What the values of an axis are called; of one kind, by what else they have: "codel", "codel ecn"."""
+    kinds = [_value_label(value) for value in values]
+    labels = kinds.copy()
+    for k, value in enumerate(values):
+        if kinds.count(kinds[k]) > 1 and isinstance(value, dict):
+            own = {key: v for key, v in value.items() if key not in ("kind", "limit", "at", "queue", "trace")}
+            words = [key if v is True else f"{key} {v}" for key, v in own.items() if not isinstance(v, dict)]
+            labels[k] = " ".join([labels[k], *words])
+    return [label if labels.count(label) == 1 else f"{label} {k + 1}" for k, label in enumerate(labels)]
+
+
+def _value_label(value: str | Raw) -> str:
+    """Of a value that may be a change: "100Mbps to 10Mbps every 200ms"."""
     if isinstance(value, str):
         return value
     steps = value.get("at")

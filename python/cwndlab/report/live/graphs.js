@@ -151,7 +151,7 @@ class Graphs {
     const chosen = known ? connection : (this.senders[0][0]?.connection ?? null);
     fill(
       this.sender,
-      this.senders[0].map((one) => [String(one.connection), one.text]),
+      [...this.senders[0]].sort((a, b) => a.group - b.group || a.connection - b.connection).map((one) => [String(one.connection), one.text]),
       String(chosen),
     );
     const slowest = bottleneck(run);
