@@ -299,6 +299,13 @@ def test_the_title_of_a_vertical_axis_is_above_it_in_the_lines_that_it_needs() -
     assert "title" not in canvas.panel_of_size({}, "", figure())
 
 
+def test_more_series_than_colours_repeat_them() -> None:
+    names = [f"law {k}" for k in range(len(PALETTE) + 1)]
+    shown = canvas.look_by_name("series:N", names, PALETTE)["scale"]["range"]
+    dashes = looks.dashes_of(names, figure())
+    assert len(shown) == len(names) and shown[0] == shown[-1] and dashes[0] != dashes[-1]
+
+
 def test_a_flow_has_one_colour_in_all_figures_and_others_take_those_that_are_free() -> None:
     flows = ["web", "bulk"]
     assert looks.colours_of(["bulk"], flows, figure()) == [PALETTE[1]]

@@ -30,8 +30,9 @@ def field(name: str, **options: Any) -> Spec:
 
 
 def look_by_name(name: str, names: Sequence[str], looks: Sequence[Any], **options: Any) -> Spec:
-    """A channel that gives each name its look: a colour, dashes, a shape, a width."""
-    return field(name, scale={"domain": list(names), "range": list(looks)}, **options)
+    """A channel that gives each name its look: a colour, dashes, a shape, a width. Few looks repeat."""
+    shown = [looks[k % len(looks)] for k in range(len(names))]
+    return field(name, scale={"domain": list(names), "range": shown}, **options)
 
 
 def mark(kind: str, encoding: Spec, *, only: str = "", **options: Any) -> Spec:

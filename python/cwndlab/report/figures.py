@@ -47,7 +47,7 @@ from .canvas import (
     title_lines,
 )
 from .drawing import draw_svg
-from .looks import DASHES, colours_of, dashes_of, labels_of
+from .looks import colours_of, dashes_of, labels_of
 from .packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from .palette import PALETTE
 from .svg import inline_svg, on_white
@@ -205,7 +205,7 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
         ]
         rows[centres] = [{"x": one.centre[0], "y": one.centre[1], "series": one.series} for one in shown]
         around = {**at, "order": field("place:Q"), "detail": field("cell:N")}
-        around["strokeDash"] = look_by_name("series:N", names, DASHES, legend=None)
+        around["strokeDash"] = look_by_name("series:N", names, dashes_of(names, spec), legend=None)
         layers = {
             "layer": [
                 mark_chart(contours, mark("line", around, strokeWidth=1.6)),
@@ -379,7 +379,7 @@ def _against_time(
             "x": field("time:Q", title=spec.x_title or "time (s)", scale=span),
             "y": field("y:Q", title=spec.y_title or y_title, axis={"tickMinStep": 1}),
             "color": look_by_name("series:N", names, PALETTE, legend=legend),
-            "strokeDash": look_by_name("series:N", names, DASHES, legend=legend),
+            "strokeDash": look_by_name("series:N", names, dashes_of(names, spec), legend=legend),
         }
         chart = mark_chart(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
         charts.append(panel_of_size(chart, title, spec))
