@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 from cwndlab import AckReport, CongestionControl, LossEvent, _core
+from cwndlab.api import Study
+from cwndlab.base.errors import StudyError
 from cwndlab.base.laws import from_file, load
 
 DIGEST = "0123456789abcdef" * 2
@@ -79,6 +81,48 @@ def test_the_manual_s_law_keeps_the_queue_short(scenario: Make) -> None:
 
     assert dropped("reno") > 0
     assert dropped(external(), **{DIGEST: law("few.py")}) == 0
+
+
+L4S = """
+title = "An L4S law in Python"
+measure = ["queue_delay"]
+[dumbbell]
+rate = "10Mbps"
+rtt = "20ms"
+queue = "dualpi2"
+flows = [{ name = "tested", cc = "scalable" }]
+[run]
+duration = "5s"
+warmup = "2s"
+replicates = 1
+[[quantities]]
+name = "marks"
+metric = "congestion_signals"
+options = { traffic = ["tested"], signal = "marks" }
+[[quantities]]
+name = "utilization"
+metric = "link_utilization"
+options = { link = "left>right" }
+"""
+
+
+def test_a_law_brings_its_form_of_ecn_and_a_study_may_replace_it() -> None:
+    """With ECT(1) and AccECN, a scalable response keeps DualPI2's queue near its threshold of 1 ms."""
+    cc = {"scalable": f"{Path(__file__).parent.parent / 'laws/scalable.py'}:Scalable"}
+    run = Study.from_toml(L4S).run(cc=cc)
+    marks, delay, use = (run[name].estimate().value for name in ("marks", "queue_delay_mean", "utilization"))
+    assert marks > 100 and delay < 2 and use > 0.8
+    without = Study.from_toml(L4S).set(
+        {"dumbbell.flows": [{"cc": "scalable", "name": "tested", "tcp": {"ecn": "off"}}]}
+    )
+    assert without.run(cc=cc)["marks"].estimate().value == 0
+
+
+def test_a_form_of_ecn_that_is_none_is_an_error(tmp_path: Path) -> None:
+    text = (Path(__file__).parent.parent / "laws/scalable.py").read_text(encoding="utf-8")
+    (tmp_path / "wrong.py").write_text(text.replace("accecn-ect1", "accecn-ect2"), encoding="utf-8")
+    with pytest.raises(StudyError, match=r"has ecn = 'accecn-ect2', which is no form of ECN.*accecn-ect1"):
+        from_file(str(tmp_path / "wrong.py"))
 
 
 def test_an_exception_ends_the_run_and_names_file_line_flow_and_simulated_time(scenario: Make) -> None:

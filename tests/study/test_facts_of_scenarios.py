@@ -298,7 +298,9 @@ def test_the_cubic_of_a_profile_keeps_the_profiles_slow_start() -> None:
     assert spell_out({"cc": "cubic"}, {"window_law": "cubic-linux"}, ("tcp",)) == {}
     own = {"window_law": "cubic", "slow_start": "standard"}
     assert spell_out({"cc": "cubic"}, {"window_law": "reno"}, ("tcp",)) == own
-    assert spell_out({"cc": "mine"}, {"window_law": "reno"}, (), ["mine"]) == {**own, "window_law": "mine"}
+    mine = {"mine": {"ecn": "accecn-ect1"}, "other": {}}
+    found = [spell_out({"cc": name}, {"window_law": "reno"}, (), mine) for name in mine]
+    assert found == [{**own, "window_law": name, **mine[name]} for name in mine]
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from cwndlab import CongestionControl
 from cwndlab.api import Study
-from cwndlab.base.laws import LawCode
-from cwndlab.plan.study_warnings import study_warnings, wrong_attributes
+from cwndlab.base.errors import StudyError
+from cwndlab.base.law_attributes import check_attributes
+from cwndlab.plan.study_warnings import study_warnings
 
 TEXT = """
 title = "x"
@@ -56,8 +55,30 @@ def test_a_law_without_its_own_ecn() -> None:
 )
 def test_an_attribute_that_the_connection_does_not_have(body: str, attribute: str | None) -> None:
     source = f"class Mine(Base):\n    def on_ack(self, ack):\n        {body}\n"
-    found = list(wrong_attributes(LawCode("mine", "Mine", "mine.py", source, False)))
-    assert [f"sets self.{attribute}," in text for text in found] == ([] if attribute is None else [True])
+    if attribute is None:
+        check_attributes(source, "Mine", "mine.py")
+        return
+    with pytest.raises(StudyError, match=rf"mine.py:3: sets self\.{attribute}, which has no effect"):
+        check_attributes(source, "Mine", "mine.py")
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("use_slow_start = False", "uses_slow_start"),
+        ("own_recovery: bool = True", "owns_recovery"),
+        ("def on_acks(self, ack): ...", "on_ack"),
+        ("ecn = 'l4s'", None),
+        ("gain = 2", None),
+    ],
+)
+def test_an_attribute_of_a_class_that_the_engine_does_not_read(line: str, meant: str | None) -> None:
+    source = f"class Mine(Base):\n    {line}\n"
+    if meant is None:
+        check_attributes(source, "Mine", "mine.py")
+        return
+    with pytest.raises(StudyError, match=f"mine.py:2: .* write {meant}"):
+        check_attributes(source, "Mine", "mine.py")
 
 
 class Wrong(CongestionControl):
@@ -68,11 +89,7 @@ class Wrong(CongestionControl):
         self.cwnd = 1448
 
 
-def test_a_study_with_such_a_law_warns(tmp_path: Path) -> None:
-    study = Study.from_toml(TEXT % ("4", "wrong", "")).configure({}, {"wrong": code_of_wrong()})
-    (text,) = study_warnings(study.plan())
-    assert "never self.cwnd_bytes" in text
-
-
-def code_of_wrong() -> LawCode:
-    return LawCode("wrong", "Wrong", __file__, Path(__file__).read_text(), False)
+def test_a_study_with_such_a_law_is_an_error() -> None:
+    study = Study.from_toml(TEXT % ("4", "cubic", ""))
+    with pytest.raises(StudyError, match=r"write self\.cwnd_bytes"):
+        study.run(cc={"wrong": Wrong})

@@ -21,6 +21,7 @@ from typing import Any
 from cwndlab._core import CongestionControl, tcp_knobs
 
 from .errors import StudyError, nearest, similar
+from .law_attributes import check_attributes
 from .usercode import digest_of_code, digest_of_imports, execute, read_source, stop_loading
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
@@ -42,10 +43,13 @@ class LawCode:
     uses_random: bool
     #: Digest of the user's modules that the text imports (`usercode.digest_of_imports`).
     imports: str = ""
+    #: The form of ECN that `cc` sets with it: a value of the knob `ecn`, or empty.
+    ecn: str = ""
 
     def __reduce__(self) -> tuple[object, ...]:
         """Travels without its digest, so that what arrives is compared with what a scenario asks for."""
-        return (LawCode, (self.name, self.class_name, self.file, self.source, self.uses_random, self.imports))
+        own = (self.name, self.class_name, self.file, self.source, self.uses_random, self.imports, self.ecn)
+        return (LawCode, own)
 
     @cached_property
     def digest(self) -> str:
@@ -54,8 +58,15 @@ class LawCode:
 
     def describe(self) -> dict[str, Any]:
         """What provenance.json says of it."""
-        about = {"name": self.name, "class": self.class_name, "file": self.file, "digest": self.digest}
-        return about | {"uses_random": self.uses_random, "imports": self.imports}
+        about: dict[str, Any] = {"name": self.name, "class": self.class_name, "file": self.file}
+        about["digest"] = self.digest
+        about |= {"uses_random": self.uses_random, "imports": self.imports}
+        return about | ({"ecn": self.ecn} if self.ecn else {})
+
+    @property
+    def brings(self) -> dict[str, str]:
+        """The knobs that `cc` sets with it."""
+        return {"ecn": self.ecn} if self.ecn else {}
 
     @property
     def knob(self) -> dict[str, Any]:
@@ -91,8 +102,14 @@ def kernel_law(value: object) -> str | None:
 @cache
 def built_in() -> tuple[str, ...]:
     """The window laws of the engine."""
-    knob = next(knob for knob in json.loads(tcp_knobs()) if knob["name"] == "window_law")
-    return tuple(law.strip() for law in knob["type"].split("|"))
+    return _choices("window_law")
+
+
+@cache
+def _choices(name: str) -> tuple[str, ...]:
+    """The values of a knob of TCP that is one of several words."""
+    knob = next(knob for knob in json.loads(tcp_knobs()) if knob["name"] == name)
+    return tuple(word.strip() for word in knob["type"].split("|"))
 
 
 def misspelt(name: str) -> str | None:
@@ -127,7 +144,7 @@ def from_class(name: str, cls: type[CongestionControl]) -> LawCode:
             key=f"cc[{name!r}]",
             right='write the class to a file and give "FILE.py:CLASS"',
         )
-    return _code(name, cls.__qualname__, Path(file), read_source(Path(file), "--cc"), bool(cls.uses_random))
+    return _code(name, cls, Path(file), read_source(Path(file), "--cc"))
 
 
 def from_file(spec: str) -> LawCode:
@@ -159,7 +176,7 @@ def from_file(spec: str) -> LawCode:
     cls = classes[class_name]
     name = found["name"] or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", class_name).lower()
     _check(name, cls)
-    return _code(name, class_name, file, source, bool(cls.uses_random))
+    return _code(name, cls, file, source)
 
 
 def _from_policy(name: str, file: Path) -> LawCode:
@@ -175,7 +192,7 @@ from cwndlab.apps.policy.onnx import onnx_policy
 
 Policy = onnx_policy(b64decode("{b64encode(model).decode()}"), {file.name!r})
 """
-    code = _code(name, "Policy", file, source, uses_random=False)
+    code = LawCode(name, "Policy", str(file), source, uses_random=False, imports=digest_of_imports(source))
     _check(name, load(code))
     return code
 
@@ -198,8 +215,15 @@ _lock = threading.Lock()
 _loaded: dict[str, type[CongestionControl]] = {}
 
 
-def _code(name: str, class_name: str, file: Path, source: str, uses_random: bool) -> LawCode:
-    return LawCode(name, class_name, str(file), source, uses_random, digest_of_imports(source))
+def _code(name: str, cls: type[CongestionControl], file: Path, source: str) -> LawCode:
+    """The source of a class. StudyError for an attribute that it misspells, or a form of ECN that is none."""
+    check_attributes(source, cls.__qualname__, str(file))
+    ecn, known = getattr(cls, "ecn", ""), _choices("ecn")
+    if ecn and ecn not in known:
+        problem = f"{file}: {cls.__qualname__} has ecn = {ecn!r}, which is no form of ECN"
+        raise StudyError(problem, key=f"cc[{name!r}]", right=nearest(str(ecn), known))
+    imports = digest_of_imports(source)
+    return LawCode(name, cls.__qualname__, str(file), source, bool(cls.uses_random), imports, ecn)
 
 
 def _check(name: str, cls: type) -> None:

@@ -304,7 +304,8 @@ class _Compiler:
         if congestion.is_unknown(given, own):
             own = {name: kernel_knob(name) for name in self.kernel_laws()} | own
         choices = choices.with_words("window_law", [name for name in own if name not in built_in()])
-        made = knobs.tcp(start, congestion.spell_out(given, start, at, own), at, choices)
+        brought = {name: self.laws[name].brings if name in self.laws else {} for name in own}
+        made = knobs.tcp(start, congestion.spell_out(given, start, at, brought), at, choices)
         law = knobs.alternative_name(made["window_law"])
         return {**made, "window_law": own[law]} if law in own and law not in built_in() else made
 

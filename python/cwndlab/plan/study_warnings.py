@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.base.errors import similar
-from cwndlab.base.laws import LawCode
-from cwndlab.base.writing import join_words
 from cwndlab.study.congestion import ecn_of
 from cwndlab.study.knobs import alternative_name
 
@@ -17,12 +13,10 @@ if TYPE_CHECKING:
 
 #: Forms of ECN that report at most one mark per round trip, or none.
 _COARSE = ("off", "accept", "rfc3168", "rfc3168-ect1")
-#: What a congestion control in Python sets of its connection.
-_SET_BY_LAWS = ("cwnd_bytes", "ssthresh_bytes", "pacing_rate_bps")
 
 
 def study_warnings(plan: Plan) -> list[str]:
-    """What is doubtful in the cells of a plan, each once with the cells where it is so, and in its laws."""
+    """What is doubtful in the cells of a plan, each once with the cells where it is so."""
     found: dict[str, list[str]] = {}
     for cell in plan.cells:
         for text in dict.fromkeys(
@@ -34,8 +28,6 @@ def study_warnings(plan: Plan) -> list[str]:
         if len(cells) < len(plan.cells):
             text += f" (in {len(cells)} of {len(plan.cells)} cells, the first: {cells[0]})"
         texts.append(text)
-    for law in plan.study.laws.values():
-        texts += wrong_attributes(law)
     return texts
 
 
@@ -65,41 +57,3 @@ def _missing_ecn(scenario: Mapping[str, Any]) -> Iterator[str]:
                 f'{law} has ecn = "{tcp.get("ecn")}" in place of its own "{own}": '
                 "it does not respond to marks as it is meant to"
             )
-
-
-def wrong_attributes(law: LawCode) -> Iterator[str]:
-    """Attributes that a congestion control sets in place of those that it can set."""
-    for node in ast.walk(ast.parse(law.source)):
-        if isinstance(node, ast.ClassDef) and node.name == law.class_name:
-            stored = _stored(node)
-            for attribute in stored:
-                meant = _meant(attribute)
-                if meant is not None and meant not in stored and attribute not in _SET_BY_LAWS:
-                    yield (
-                        f"{law.file}: {law.class_name} sets self.{attribute}, which has no effect on the "
-                        f"connection, and never self.{meant}; it can set {join_words(_SET_BY_LAWS)}"
-                    )
-
-
-def _stored(tree: ast.ClassDef) -> list[str]:
-    """The attributes of `self` that a class assigns."""
-    return list(
-        dict.fromkeys(
-            node.attr
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute)
-            and isinstance(node.ctx, ast.Store)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "self"
-        )
-    )
-
-
-def _meant(attribute: str) -> str | None:
-    """What an attribute was probably to be: its first words, or nearly its letters."""
-    plain = attribute.lower().strip("_")
-    for name in _SET_BY_LAWS:
-        stem = name.rpartition("_")[0]
-        if plain in (stem, name) or plain.startswith(f"{stem}_") or plain == stem.replace("_", ""):
-            return name
-    return similar(plain, _SET_BY_LAWS, 0.85)

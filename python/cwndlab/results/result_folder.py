@@ -260,7 +260,9 @@ def _load(folder: Path, kind: type[StudySpec], store: FolderStore, content: Mapp
         reopen_metric(item, source)
     laws = {
         item["name"]: LawCode(
-            item["name"], item["class"], item["file"], source, item["uses_random"], item.get("imports", "")
+            *(item["name"], item["class"], item["file"], source, item["uses_random"]),
+            item.get("imports", ""),
+            item.get("ecn", ""),
         )
         for item, source in _kept_code(folder, content, "congestion_controls")
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from cwndlab.base.errors import KeyPath, StudyError, nearest, problem_at, similar
@@ -71,11 +72,11 @@ def spell_out(
     given: Mapping[str, Any],
     profile: Mapping[str, Any],
     path: KeyPath,
-    own_laws: Collection[str] = (),
+    own_laws: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The knobs of a group with those of its congestion control in place of `cc`.
 
-    `own_laws` are the names that are known next to the engine's.
+    `own_laws` are the names that are known next to the engine's, with the knobs that they bring.
     """
     at = (*path, KEY)
     if _FORMER_KEY in given:
@@ -92,7 +93,7 @@ def spell_out(
         kind = UnknownLawError if similar(str(name), known) is None else StudyError
         right = f"{nearest(str(name), known)}; {OF_YOUR_OWN}"
         raise kind(f"there is no congestion control {name!r}", right=right, path=at)
-    own: Mapping[str, Any] = _WITH.get(law, _STANDARD)
+    own: Mapping[str, Any] = _WITH.get(law) or {**_STANDARD, **own_laws.get(law, {})}
     if law == "cubic" and alternative_name(profile["window_law"]).startswith("cubic"):
         own = {}  # the profile's own CUBIC, with its slow start
     else:

@@ -36,8 +36,8 @@ CcOption = Annotated[
     typer.Option(
         "--cc",
         metavar="NAME|[NAME=]FILE.py:CLASS",
-        help="a congestion control to evaluate, of the engine or your own, or a trained policy (FILE.onnx); "
-        "may be repeated",
+        help="a congestion control to evaluate, of the engine or your own, a trained policy (FILE.onnx), or "
+        'knobs of TCP: NAME={ cc = "cubic", … }; may be repeated',
         autocompletion=cc_names,
     ),
 ]
@@ -59,7 +59,7 @@ PackOption = Annotated[
 OnlyOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--only", metavar="ID", help="only criteria whose identifiers begin with this: 5.1, 5.2-delay-added"
+        "--only", metavar="ID", help="only criteria whose identifiers begin with this: 5.1, 5.2-harm-delay"
     ),
 ]
 SetOption = Annotated[
@@ -114,7 +114,6 @@ def evaluate(
     on_kernel = options.backend != "simulator"
     wanted, stack = _subjects(cc or [], queue or [], stack, on_kernel=on_kernel)
     options = replace(options, stack=stack, kernel=kernel)
-    _warn(wanted)
     chosen = [packs.load(name) for name in pack] if pack else packs.load_all(wanted[0].kind)
     if only:
         chosen = [one.with_criteria(only) for one in chosen]
@@ -128,15 +127,6 @@ def evaluate(
     elif not quiet:
         _show(made, time.monotonic() - began)
     _end(made, strict)
-
-
-def _warn(wanted: list[Subject]) -> None:
-    """Warns of attributes of the user's own laws that set nothing."""
-    from cwndlab.plan.study_warnings import wrong_attributes
-
-    for subject in wanted:
-        for text in wrong_attributes(subject.law) if subject.law is not None else ():
-            echo(f"warning: {text}", err=True)
 
 
 def _subjects(
