@@ -156,7 +156,8 @@ paper: setup $(VENV)/.router
 # It takes some 4 minutes of CPU time, so the pages are committed. A run that was stopped goes on where it was. The laws
 # reno-packets, reno-linux2 and cubic-linux are left out: they are Reno and CUBIC as older stacks compute them.
 gallery: setup
-	$(BIN)/cwndlab evaluate $(addprefix --cc ,reno cubic dctcp bbr1 bbr3 prague ledbat++ ledbat) -o build/gallery/cc
+	$(BIN)/cwndlab evaluate $(addprefix --cc ,reno cubic dctcp bbr1 bbr3 prague ledbat++ ledbat) \
+	  --cc 'search={ cc = "cubic", slow_start = "search" }' -o build/gallery/cc
 	$(BIN)/cwndlab evaluate --pack rfc7928 $(addprefix --queue ,drop-tail red codel pie fq-codel dualpi2) -o build/gallery/queues
 	$(BIN)/cwndlab evaluate --pack l4s-queue $(addprefix --queue ,drop-tail pie fq-codel dualpi2) -o build/gallery/l4s-queues
 	$(BIN)/python tools/gallery.py build/gallery/cc build/gallery/queues build/gallery/l4s-queues

@@ -37,6 +37,7 @@ shows = "goodput"
 value = "goodput"
 unit = "Mbit/s"
 better = "higher"
+limit = "at least 0.1 Mbit/s"
 requires = 'goodput[subject="$subject"] >= 0.1'
 note = "For a test."
 """

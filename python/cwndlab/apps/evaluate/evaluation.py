@@ -30,14 +30,16 @@ from cwndlab.study.units import parse_time
 
 from .overview import LOOKS, against_references, findings, has_summary, range_bars
 from .pack import Pack, changes_text
-from .scorecard import Scorecard, as_data, as_junit, judge
+from .scorecard import Scorecard, judge
+from .scorecard_data import as_data, as_junit
 from .subjects import Subject, refusal, with_subjects
 
 RULE = (
     "A row has a mark where the document itself states a limit: met, not met, undecided if the 95 % "
-    "intervals do not decide, or does not apply. The other rows have no limit. They show the number, its "
-    "rank by estimate among all that were run, and the references from which it differs at 95 %. Criteria "
-    "that are not met come first, then those that are undecided."
+    "intervals do not decide, or does not apply. The other rows have no limit. They show the number, the "
+    "others from which it differs at 95 %, and its rank: a range where that leaves several places open. "
+    "Numbers of runs that would decide are estimates from the runs at hand. Criteria that are not met come "
+    "first, then those that are undecided."
 )
 
 

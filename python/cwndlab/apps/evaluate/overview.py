@@ -65,25 +65,21 @@ def _limits_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
 
 
 def _ranks_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
-    """Which of several subjects has the best estimate in the most rows, and which the worst."""
+    """Which of several subjects is better than all others in the most rows, and which is worse than all."""
     first, last = Counter[str](), Counter[str]()
     ranked = 0
     for row in (row for card in cards for row in card.rows):
-        places = {name: place[0] for name in subjects if (place := row.rank(name))}
-        if len(set(places.values())) < 2:
-            continue
-        ranked += 1
-        first.update(name for name, place in places.items() if place == min(places.values()))
-        last.update(name for name, place in places.items() if place == max(places.values()))
-    if not ranked:
-        return ""
-    best, worst = (
-        join_words([name for name in count if count[name] == max(count.values())]) for count in (first, last)
-    )
-    return (
-        f"{best} most often has the best estimate, in {max(first.values())} of {number_of(ranked, 'row')}; "
-        f"{worst} most often has the worst, in {max(last.values())}."
-    )
+        ranks = {name: rank for name in subjects if (rank := row.rank(name))}
+        ranked += len(ranks) > 1
+        first.update(name for name, (_, worst, _) in ranks.items() if worst == 1)
+        last.update(name for name, (best, _, count) in ranks.items() if best == count)
+    parts = [
+        f"{join_words([name for name in found if found[name] == most])} is most often {word} than all "
+        f"others, in {most} of {number_of(ranked, 'row')}."
+        for found, word in ((first, "better"), (last, "worse"))
+        if (most := max(found.values(), default=0))
+    ]
+    return " ".join(parts)
 
 
 def finding(cards: Sequence[Scorecard], subject: str) -> str:
@@ -97,7 +93,7 @@ def finding(cards: Sequence[Scorecard], subject: str) -> str:
     better, worse = (
         sum(len(found.get(one.value, ())) for found in extremes) for one in (Standing.BETTER, Standing.WORSE)
     )
-    ranked = sum(is_ranked(row, subject) for card in cards for row in card.rows)
+    ranked = sum(is_ranked(card, row, subject) for card in cards for row in card.rows)
     parts = []
     if limits := met + missed + open_:
         rest = f"; {open_} {'is' if open_ == 1 else 'are'} undecided" if open_ else ""
@@ -121,14 +117,14 @@ def finding(cards: Sequence[Scorecard], subject: str) -> str:
     return " ".join(parts)
 
 
-def is_ranked(row: CriterionRow, subject: str) -> bool:
+def is_ranked(card: Scorecard, row: CriterionRow, subject: str) -> bool:
     """Whether a row compares a subject with several references, and one direction is better."""
-    return row.criterion.better is not None and len(row.standings.get(subject, {})) > 1
+    return row.criterion.better is not None and len(row.against(subject, card.references)) > 1
 
 
 def against_references(card: Scorecard, subject: str) -> list[StandingCounts]:
     """How a subject compares with each reference, over the rows in which one direction is better."""
-    rows = [row.standings[subject] for row in card.rows if is_ranked(row, subject)]
+    rows = [row.standings[subject] for row in card.rows if is_ranked(card, row, subject)]
     found = []
     for reference in card.references:
         standings = [row[reference] for row in rows if reference in row]

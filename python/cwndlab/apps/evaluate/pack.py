@@ -44,9 +44,14 @@ class Criterion(Strict):
     value: str = Field(description="the number: an expression in which the axis `subject` stays open")
     unit: str = ""
     better: Literal["higher", "lower"] | None = None
+    worst_over: list[Label] = Field(
+        [],
+        description="axes that stay open in `value`: the row has, and names, their worst setting",
+    )
     requires: str | None = Field(
         None, description="the document's own threshold: a condition on the cells of the subject"
     )
+    limit: str = Field("", description="the threshold in words")
     applies: str | None = Field(
         None,
         description="a condition on the cells of the subject without which `requires` asks nothing of it",
@@ -60,9 +65,22 @@ class Criterion(Strict):
                 raise ValueError(f"`{key}` asks nothing of the subject; write subject={PLACEHOLDER} in it")
         if self.applies is not None and self.requires is None:
             raise ValueError("`applies` without `requires` has no effect")
-        if self.requires is not None and not self.note:
-            raise ValueError("a criterion with `requires` needs a `note`: where the threshold comes from")
+        if self.requires is not None and not (self.limit and self.note):
+            raise ValueError(
+                "a criterion with `requires` needs a `limit`, the threshold in words, and a `note`: where it "
+                "comes from"
+            )
+        if self.worst_over and self.better is None:
+            raise ValueError("`worst_over` needs `better`: whether the higher or the lower value is worse")
         return self
+
+
+class Unmeasured(Strict):
+    """What the document asks and no row measures."""
+
+    section: str
+    asks: str = Field(min_length=1)
+    reason: str = Field(min_length=1)
 
 
 class PackFile(Strict):
@@ -75,6 +93,7 @@ class PackFile(Strict):
     about: str
     references: list[Label] = Field(min_length=1, description="what every subject is shown next to")
     criteria: list[Criterion] = Field(min_length=1)
+    unmeasured: list[Unmeasured] = []
 
     @model_validator(mode="after")
     def _distinct(self) -> PackFile:

@@ -1,33 +1,35 @@
 """Scorecards: the number of each criterion, judged by the document's limit or compared with others.
 
-In the words of a page, as JSON, and as XML for JUnit.
+`scorecard_data` writes them as JSON, and as XML for JUnit.
 """
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal
-from xml.etree import ElementTree
+from functools import partial
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
 
 from cwndlab.base.errors import StudyError
-from cwndlab.base.writing import plain_row
 from cwndlab.report.digits import estimate_text, interval_text
 from cwndlab.stats import field
 from cwndlab.stats.expression import Evaluator, every
 from cwndlab.stats.family import Family, joint_level
-from cwndlab.stats.field import Field
+from cwndlab.stats.field import Field, Key
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results
-from cwndlab.stats.sample import is_less
+from cwndlab.stats.sample import CLOSE, Number, is_less
 from cwndlab.study.cells import was_not_run
-from cwndlab.study.grammar import ExpressionError
+from cwndlab.study.grammar import ExpressionError, parse
 
 from .pack import AXIS, PLACEHOLDER, Criterion, Pack
-from .subjects import Subject
 
 
 class ThresholdOutcome(Enum):
@@ -58,6 +60,15 @@ class Standing(Enum):
     LOWER = "lower"
     OPEN = "no clear difference"
 
+    @property
+    def opposite(self) -> Standing:
+        """The same seen from the other side."""
+        return _OPPOSITES.get(self, self)
+
+
+_OPPOSITES = {Standing.BETTER: Standing.WORSE, Standing.HIGHER: Standing.LOWER}
+_OPPOSITES |= {other: standing for standing, other in _OPPOSITES.items()}
+
 
 @dataclass(frozen=True)
 class ScoreView:
@@ -67,8 +78,12 @@ class ScoreView:
     value: str
     interval: str
     mark: ThresholdOutcome | None
-    #: "rank 2 of 5", by the estimate.
+    #: About how many runs would decide an undecided limit.
+    wanted: str
+    #: "rank 2 of 5", "rank 2 to 4 of 5" where some are not told apart, or "rank not decided".
     place: str
+    #: The setting with the worst value, of those over which the row takes it.
+    where: str
     #: "0.97 (0.95 … 0.99)", the simulator's number next to a kernel's.
     simulated: str
     #: "better than reno, cubic; no clear difference from bbr1", of a subject; or why it was not measured.
@@ -87,7 +102,7 @@ class CriterionRow:
     values: Mapping[str, Interval]
     #: By subject and reference, where the document sets a threshold.
     outcomes: Mapping[str, ThresholdOutcome]
-    #: By subject: each reference, and how the subject's number compares with that one's.
+    #: By subject and reference: each other one, and how the number compares with that one's.
     standings: Mapping[str, Mapping[str, Standing]]
     #: Why it could not be measured.
     missing: str = ""
@@ -97,6 +112,12 @@ class CriterionRow:
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: By subject and reference: which connections failed in the runs of its study, and why.
     failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: By subject and reference: the setting with the worst value, where the row takes it over an axis.
+    where: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: By subject and reference: about how many runs would decide an undecided limit.
+    to_decide: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    #: By subject that differs from no other: about how many runs would show a difference, and from whom.
+    to_differ: Mapping[str, tuple[int, str]] = dataclasses.field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -108,25 +129,39 @@ class CriterionRow:
         """Where the report of its study is, from the scorecard."""
         return f"{self.pack}/{self.criterion.study}/report.html"
 
-    def rank(self, name: str) -> tuple[int, int] | None:
-        """Place of a name by its estimate, from 1 for the best, and among how many; None without an order."""
-        known = {who: i.value for who, i in self.values.items() if not math.isnan(i.value)}
+    def rank(self, name: str) -> tuple[int, int, int] | None:
+        """The best and the worst place that a number may have, from 1 for the best, and among how many.
+
+        Those of which it is not sure that they are better or worse may be either. None without an order.
+        """
+        known = [who for who, interval in self.values.items() if not math.isnan(interval.value)]
         if self.criterion.better is None or name not in known:
             return None
-        sign = -1.0 if self.criterion.better == "higher" else 1.0
-        return 1 + sum(sign * value < sign * known[name] for value in known.values()), len(known)
+        found = [self.standings[name][who] for who in known if who != name]
+        return 1 + found.count(Standing.WORSE), len(known) - found.count(Standing.BETTER), len(known)
+
+    def against(self, name: str, others: Collection[str]) -> dict[str, Standing]:
+        """How a subject compares with some of the others."""
+        found = self.standings.get(name, {})
+        return {other: standing for other, standing in found.items() if other in others}
 
     def number(self, name: str) -> ScoreView:
         """The number of a subject or a reference in words."""
         interval = self.values.get(name)
+        compared = _standings_text(self.standings.get(name, {}))
+        if name in self.to_differ:
+            runs, other = self.to_differ[name]
+            compared += f"; {_runs_text(runs)} would show one from {other}"
         return ScoreView(
             name,
             "not measured" if interval is None else estimate_text(interval),
             "" if interval is None or math.isnan(interval.value) else interval_text(interval, None),
             self.outcomes.get(name),
-            "rank {} of {}".format(*place) if (place := self.rank(name)) else "",
+            f"{_runs_text(self.to_decide[name])} would decide" if name in self.to_decide else "",
+            _place_text(self.rank(name)),
+            self.where.get(name, ""),
             _simulated_text(self.simulated.get(name)),
-            self.refused.get(name) or _standings_text(self.standings.get(name, {})),
+            self.refused.get(name) or compared,
             self.failed.get(name, ""),
         )
 
@@ -163,7 +198,7 @@ class Scorecard:
         """The rows in which a subject is better or worse than every reference, of two or more, at 95 %."""
         found: dict[str, list[CriterionRow]] = {}
         for row in self.rows:
-            others = list(row.standings.get(subject, {}).values())
+            others = list(row.against(subject, self.references).values())
             if len(others) > 1 and len(set(others)) == 1 and others[0] in (Standing.BETTER, Standing.WORSE):
                 found.setdefault(others[0].value, []).append(row)
         return found
@@ -257,7 +292,7 @@ def _row(
     subjects = [name for name in subjects if name not in refused]
     everyone = [*subjects, *references]
     try:
-        numbers = _numbers(pack, criterion, evaluator)
+        numbers, where = _numbers(pack, criterion, evaluator)
         outcomes = {}
         if criterion.requires is not None:
             outcomes = {name: _outcome(pack, criterion, name, evaluator) for name in everyone}
@@ -265,18 +300,21 @@ def _row(
         if was_not_run(error):
             return CriterionRow(pack.name, criterion, {}, {}, {}, "its cells were not run")
         raise
-    values = {name: numbers.interval((name,)) for name in everyone if (name,) in numbers.data}
-    standings = {
-        subject: {
-            reference: _standing(numbers, subject, reference, criterion.better)
-            for reference in references
-            if reference in values
-        }
-        for subject in subjects
-        if subject in values
-    }
-    failed = _failed_connections(evaluator.results, everyone)
-    return CriterionRow(pack.name, criterion, values, outcomes, standings, refused=refused, failed=failed)
+    measured = [name for name in everyone if (name,) in numbers.data]
+    open_ = [name for name, outcome in outcomes.items() if outcome is ThresholdOutcome.UNDECIDED]
+    standings = _standings(numbers, measured, criterion.better)
+    return CriterionRow(
+        pack.name,
+        criterion,
+        {name: numbers.interval((name,)) for name in measured},
+        outcomes,
+        standings,
+        refused=refused,
+        failed=_failed_connections(evaluator.results, everyone),
+        where=where,
+        to_decide=_runs_to_decide(criterion, open_, evaluator),
+        to_differ=_runs_to_differ(numbers, standings),
+    )
 
 
 def _failed_connections(results: Results, names: Sequence[str]) -> dict[str, str]:
@@ -289,18 +327,81 @@ def _failed_connections(results: Results, names: Sequence[str]) -> dict[str, str
     return found
 
 
-def _numbers(pack: Pack, criterion: Criterion, evaluator: Evaluator) -> Field:
-    """The criterion's number for each value of the axis `subject`."""
+def _numbers(pack: Pack, criterion: Criterion, evaluator: Evaluator) -> tuple[Field, dict[str, str]]:
+    """The criterion's number for each value of the axis `subject`, and the setting where it is worst."""
+    over = criterion.worst_over
     try:
         numbers = evaluator.evaluate(criterion.value)
+        if set(numbers.axes) != {AXIS, *over} or numbers.condition:
+            axes, right = ", ".join(numbers.axes) or "none", "mean(x, over=AXIS)"
+            problem = f"the axes that stay open are {axes}, and must be {' and '.join((AXIS, *over))} alone"
+            raise ExpressionError(problem, 1, f"choose values of the others, or reduce them: {right}")
     except ExpressionError as error:
         raise _locate(pack, criterion, "value", error) from error
-    if numbers.axes != (AXIS,) or numbers.condition:
-        axes = ", ".join(numbers.axes) or "none"
-        problem = f"the axes that stay open are {axes}, and must be {AXIS} alone"
-        right = "choose values of the others, or reduce them: mean(x, over=AXIS)"
-        raise _locate(pack, criterion, "value", ExpressionError(problem, 1, right))
-    return numbers
+    if not over:
+        return numbers, {}
+    sign = 1.0 if criterion.better == "higher" else -1.0
+    at = {axis: numbers.axes.index(axis) for axis in (AXIS, *over)}
+    worst: dict[str, Key] = {}
+    for key in sorted(numbers.data, key=lambda key: sign * numbers.interval(key).value):
+        worst.setdefault(str(key[at[AXIS]]), key)
+    labels = evaluator.results.labels
+    where = {name: labels.settings({axis: key[at[axis]] for axis in over}) for name, key in worst.items()}
+    for axis in over:
+        numbers = field.reduce(numbers, partial(np.min if sign > 0 else np.max, axis=0), axis)
+    return numbers, where
+
+
+def _standings(numbers: Field, names: Sequence[str], better: str | None) -> dict[str, dict[str, Standing]]:
+    """How the number of each compares with that of every other one."""
+    found: dict[str, dict[str, Standing]] = {name: {} for name in names}
+    for one, other in combinations(names, 2):
+        found[one][other] = _standing(numbers, one, other, better)
+        found[other][one] = found[one][other].opposite
+    return found
+
+
+def _runs(apart: Number) -> int | None:
+    """About how many replicates would tell a difference from 0; None if nothing says so.
+
+    The half-width of an interval falls as one over the square root of the number of replicates.
+    """
+    found = apart.estimate()
+    half = (found.high - found.low) / 2
+    if not math.isfinite(half) or abs(found.value) <= CLOSE:
+        return None
+    return max(found.n + 1, math.ceil(found.n * (half / found.value) ** 2))
+
+
+def _runs_to_differ(
+    numbers: Field, standings: Mapping[str, Mapping[str, Standing]]
+) -> dict[str, tuple[int, str]]:
+    """For each that differs from no other: the fewest runs that would show a difference, and from whom."""
+    found = {}
+    for name, others in standings.items():
+        if others and all(standing is Standing.OPEN for standing in others.values()):
+            runs = [(_runs(numbers.data[(name,)] - numbers.data[(other,)]), other) for other in others]
+            if known := [(count, other) for count, other in runs if count is not None]:
+                found[name] = min(known)
+    return found
+
+
+def _runs_to_decide(criterion: Criterion, subjects: Sequence[str], evaluator: Evaluator) -> dict[str, int]:
+    """About how many runs would decide each undecided limit: all of its undecided comparisons."""
+    found = {}
+    for subject in subjects:
+        tree = parse(str(criterion.requires).replace(PLACEHOLDER, f'"{subject}"'))
+        counts: list[int | None] = []
+        for part in tree.values if isinstance(tree, ast.BoolOp) else [tree]:
+            if isinstance(part, ast.Compare):
+                holds = evaluator.value(part)
+                sides = evaluator.value(part.left), evaluator.value(part.comparators[0])
+                apart = field.combine(*sides, lambda a, b: a - b).data
+                counts += [_runs(apart[key]) for key in holds.data if field.as_truth(holds, key) is None]
+        known = [count for count in counts if count is not None]
+        if known and len(known) == len(counts):
+            found[subject] = max(known)
+    return found
 
 
 def _outcome(pack: Pack, criterion: Criterion, subject: str, evaluator: Evaluator) -> ThresholdOutcome:
@@ -345,17 +446,34 @@ def _locate(pack: Pack, criterion: Criterion, key: str, error: ExpressionError) 
     )
 
 
-#: The levels whose thresholds, if not met, are failures to JUnit.
-_FAILURES = ("MUST", "SHOULD")
-_SKIPPED = (ThresholdOutcome.UNDECIDED, ThresholdOutcome.NOT_APPLICABLE)
-
-
 def _simulated_text(interval: Interval | None) -> str:
     if interval is None or math.isnan(interval.value):
         return ""
     text = interval_text(interval, None)
     shown = estimate_text(interval)
     return f"{shown} ({text})" if text else shown
+
+
+#: More runs than this are not named.
+_MOST_RUNS = 1000
+
+
+def _runs_text(count: int) -> str:
+    """A number of runs, rounded, since it is an estimate."""
+    if count > _MOST_RUNS:
+        return f"more than {_MOST_RUNS:,} runs"
+    step = 1 if count < 20 else 10 if count < 200 else 100
+    return f"about {math.ceil(count / step) * step} runs"
+
+
+def _place_text(rank: tuple[int, int, int] | None) -> str:
+    """A rank in words."""
+    if rank is None:
+        return ""
+    best, worst, count = rank
+    if best == worst:
+        return f"rank {best} of {count}"
+    return "rank not decided" if (best, worst) == (1, count) else f"rank {best} to {worst} of {count}"
 
 
 def _standings_text(standings: Mapping[str, Standing]) -> str:
@@ -367,92 +485,3 @@ def _standings_text(standings: Mapping[str, Standing]) -> str:
             link = "from" if standing is Standing.OPEN else "than"
             parts.append(f"{standing.value} {link} {names}")
     return "; ".join(parts)
-
-
-def as_data(cards: Sequence[Scorecard], subjects: Sequence[Subject], version: str) -> dict[str, Any]:
-    """Everything that the scorecards say, for programs: the content of scorecard.json."""
-    return {
-        "format": 1,
-        "cwndlab": version,
-        "subjects": [{"name": s.name, "kind": s.kind, "is": s.description} for s in subjects],
-        "packs": [
-            {
-                "name": card.pack.name,
-                "document": card.pack.file.document,
-                "references": list(card.references),
-                "rows": [_row_data(row, card) for row in card.rows],
-            }
-            for card in cards
-        ],
-    }
-
-
-def _row_data(row: CriterionRow, card: Scorecard) -> dict[str, Any]:
-    asked = row.criterion.model_dump(exclude={"note"})
-    return {
-        **asked,
-        "id": row.id,
-        "level": row.criterion.level or None,
-        "unit": row.criterion.unit or None,
-        "report": row.report,
-        "missing": row.missing or None,
-        "refused": dict(row.refused),
-        "numbers": {
-            name: {
-                **_interval_data(interval),
-                "outcome": row.outcomes[name].value if name in row.outcomes else None,
-                "simulated": _interval_data(row.simulated[name]) if name in row.simulated else None,
-                "failed_connections": row.failed.get(name),
-            }
-            for name, interval in row.values.items()
-        },
-        "standings": {
-            subject: {name: standing.value for name, standing in row.standings.get(subject, {}).items()}
-            for subject in card.subjects
-        },
-    }
-
-
-def _interval_data(interval: Interval) -> dict[str, object]:
-    ends = {"estimate": interval.value, "ci_low": interval.low, "ci_high": interval.high}
-    return plain_row({**ends, "replicates": interval.n, "method": interval.method})
-
-
-def as_junit(cards: Sequence[Scorecard]) -> bytes:
-    """The scorecards as JUnit's XML: a suite for each pack and subject, a case for each row.
-
-    A threshold of the document that is not met is a failure of the type MUST or SHOULD. One that is undecided
-    or does not apply is skipped, and so is a row without a number. Rows without a threshold pass, with the
-    number in their output.
-    """
-    root = ElementTree.Element("testsuites", name="cwndlab evaluate")
-    for card in cards:
-        for subject in card.subjects:
-            suite = ElementTree.SubElement(root, "testsuite", name=f"{card.pack.name}: {subject}")
-            failures = skipped = 0
-            for row in card.rows:
-                case = ElementTree.SubElement(
-                    suite, "testcase", classname=f"{card.pack.name}.{subject}", name=row.id
-                )
-                outcome, said = row.outcomes.get(subject), _row_text(row, subject)
-                if outcome is ThresholdOutcome.NOT_MET and row.criterion.level in _FAILURES:
-                    failures += 1
-                    ElementTree.SubElement(case, "failure", type=row.criterion.level, message=said)
-                elif outcome in _SKIPPED or subject not in row.values:
-                    skipped += 1
-                    ElementTree.SubElement(
-                        case, "skipped", message=row.missing or row.refused.get(subject) or said
-                    )
-                ElementTree.SubElement(case, "system-out").text = said
-            suite.attrib |= {"tests": str(len(card.rows)), "failures": str(failures), "skipped": str(skipped)}
-    ElementTree.indent(root)
-    return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
-
-
-def _row_text(row: CriterionRow, subject: str) -> str:
-    """A row's number and what is thought of it, in a line."""
-    view = row.number(subject)
-    unit = f" {row.criterion.unit}" if row.criterion.unit and subject in row.values else ""
-    parts = [f"{row.criterion.shows}: {view.value}{unit}", f"({view.interval})" if view.interval else ""]
-    parts += [view.mark.value if view.mark else "", view.compared, view.failed]
-    return " ".join(part for part in parts if part)

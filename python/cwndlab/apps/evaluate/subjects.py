@@ -38,6 +38,8 @@ class Subject:
     stack: dict[str, str] | None = None
     #: The knobs of a queue.
     queue: dict[str, Any] | None = None
+    #: The knobs of TCP that make a congestion control, `cc` among them.
+    knobs: dict[str, Any] | None = None
 
     @property
     def description(self) -> str:
@@ -50,6 +52,9 @@ class Subject:
             version = _core.stack_versions()[self.stack["profile"]]
             options = ", ".join(f"{key} = {self.stack[key]}" for key in OF_STACKS)
             return f"congestion control {self.stack['cc']} of the QUIC stack {version}, {options}"
+        if self.knobs is not None:
+            settings = ", ".join(f"{key} = {value}" for key, value in self.knobs.items())
+            return f"TCP with {settings} of the engine"
         if self.queue is not None:
             knobs = {key: value for key, value in self.queue.items() if key != "kind"}
             settings = ", ".join(f"{key} = {value}" for key, value in knobs.items())
@@ -58,9 +63,17 @@ class Subject:
 
 
 def congestion_control(given: str, *, on_kernel: bool = False) -> Subject:
-    """The subject that `--cc` names. On a kernel, a name may also be one of the kernel's own congestion
-    controls. StudyError if it is none of them.
+    """The subject that `--cc` names: a congestion control, or `NAME={ cc = "cubic", slow_start = "search" }`.
+
+    On a kernel, a name may also be one of the kernel's own congestion controls. StudyError if it is none of
+    them.
     """
+    if "{" in given:
+        name, knobs = _named_table(given, "--cc", '{ cc = "cubic", slow_start = "search" }')
+        if not name or name in built_in() or "cc" not in knobs:
+            right = 'write NAME={ cc = "cubic", … }, with a name that the engine does not have'
+            raise StudyError(f"{given!r} has no name of its own, or no cc", key="--cc", right=right)
+        return Subject("cc", name, knobs=knobs)
     if on_kernel and _NAME.match(given) and NAMES.get(given, given) not in built_in():
         return Subject("cc", given, kernel=given)
     name, law = spec_of(given)
@@ -91,22 +104,29 @@ def refusal(study: Study, subject: Subject) -> str | None:
 
 def queue(given: str) -> Subject:
     """A queue as `KIND` or `[NAME=]{ kind = "pie", target = "5ms" }`. StudyError if it reads as neither."""
-    name, _, rest = given.partition("=")
-    if "{" in name or not rest.lstrip().startswith("{"):
-        name, rest = "", given
-    try:
-        table = tomllib.loads(f"queue = {rest}")["queue"] if rest.lstrip().startswith("{") else {"kind": rest}
-    except tomllib.TOMLDecodeError as error:
-        raise StudyError(f"{rest!r} is no TOML table: {error}", key="--queue") from None
-    kind = table.get("kind") if isinstance(table, dict) else None
+    example = '{ kind = "pie", target = "5ms" }'
+    name, table = _named_table(given, "--queue", example) if "{" in given else ("", {"kind": given})
+    kind = table.get("kind")
     if not isinstance(kind, str):
-        raise StudyError(f"{rest!r} has no kind", key="--queue", right='{ kind = "pie", target = "5ms" }')
-    name = name.strip() or kind.replace("_", "-")
+        raise StudyError(f"{given!r} has no kind", key="--queue", right=example)
+    return Subject("queue", _checked_name(name or kind.replace("_", "-"), "--queue"), queue=table)
+
+
+def _named_table(given: str, key: str, example: str) -> tuple[str, dict[str, Any]]:
+    """`[NAME=]{ … }` as its name, which may be empty, and its table."""
+    before, brace, rest = given.partition("{")
+    try:
+        table = tomllib.loads(f"it = {brace}{rest}")["it"]
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(f"{brace + rest!r} is no TOML table: {error}", key=key, right=example) from None
+    name = before.strip().removesuffix("=").strip()
+    return (_checked_name(name, key) if before.strip() else ""), table
+
+
+def _checked_name(name: str, key: str) -> str:
     if not _NAME.match(name):
-        raise StudyError(
-            f"{name!r} is not a name", key="--queue", right="lower-case letters, digits, - and _"
-        )
-    return Subject("queue", name, queue=table)
+        raise StudyError(f"{name!r} is not a name", key=key, right="lower-case letters, digits, - and _")
+    return name
 
 
 def with_subjects(
@@ -145,6 +165,10 @@ def _value(subject: Subject, declared: dict[str, Any], first: Any, groups: Seque
     """The value of the axis that puts a subject in its place, in these TCP groups."""
     if subject.stack is not None:
         return {"name": subject.name, "set": {f"tcp.groups.{group}": subject.stack for group in groups}}
+    if subject.knobs is not None:
+        knobs = subject.knobs.items()
+        settings = {f"tcp.groups.{group}.{key}": value for group in groups for key, value in knobs}
+        return {"name": subject.name, "set": settings}
     if subject.queue is None:
         return subject.name
     if set(subject.queue) == {"kind"} and subject.name in declared:
