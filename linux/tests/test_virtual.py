@@ -196,7 +196,7 @@ def test_a_connection_that_a_kernel_gives_up_fails_with_the_reason_of_the_simula
 
 @pytest.mark.usefixtures("virtual")
 def test_a_scorecard_has_the_kernels_numbers_next_to_the_simulators(tmp_path: Path) -> None:
-    """Prague and BBRv3 are not there to compare with, and the simulator has no law that it calls bbr."""
+    """The simulator measures Prague and BBRv3, which the kernel lacks, and has no law that it calls bbr."""
     made = evaluation.evaluate(
         [pack.load("rfc9743").with_criteria(["7.4"])],
         [subjects.congestion_control("bbr", on_kernel=True)],
@@ -207,10 +207,11 @@ def test_a_scorecard_has_the_kernels_numbers_next_to_the_simulators(tmp_path: Pa
     assert not made.failures
     (row,) = made.cards[0].rows
     assert list(row.values) == ["bbr", "reno", "cubic"]
-    assert list(row.simulated) == ["reno", "cubic"]
+    assert list(row.simulated) == ["reno", "cubic", "bbr3", "prague"]
+    assert row.number("bbr3").value == "not measured"
     assert abs(row.values["bbr"].value - row.values["reno"].value) > 5, "another congestion control ran"
     assert row.values["cubic"].value == pytest.approx(row.simulated["cubic"].value, abs=10)
-    assert "simulator" in (tmp_path / "scorecard.md").read_text(encoding="utf-8")
+    assert "bbr3 not measured (simulator " in (tmp_path / "scorecard.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("virtual")

@@ -459,6 +459,11 @@ def test_every_section_of_rfc_9743_has_a_row_or_a_reason() -> None:
     assert set(SECTIONS.split()) <= set(named)
 
 
+def test_every_test_case_of_the_bbr_draft_has_a_row() -> None:
+    rows = pack.load("bbr-draft").file.criteria
+    assert {row.section for row in rows} == {f"A.{case}" for case in range(1, 23)}
+
+
 def test_knobs_of_tcp_are_a_subject(tmp_path: Path) -> None:
     search = subjects.congestion_control('search={ cc = "cubic", slow_start = "search" }')
     study = evaluation.studies(small(tmp_path), [search], {})["small"]

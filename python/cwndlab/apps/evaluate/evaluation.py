@@ -146,7 +146,7 @@ def evaluate(
             name: unmeasured_results(plan.study, {cell.id: cell.axes for cell in plan.cells})
             for name, plan in one.plans.items()
         }
-        judge(one.pack, names, empty, skipped=one.skipped, refused=one.refused)
+        judge(one.pack, names, empty, skipped=one.skipped, refused=one.refused, lacking=one.lacking)
     if not any(one.plans for one in prepared):
         raise _nothing_to_run(prepared, options)
     runs: dict[tuple[str, str], RunResult] = {}
@@ -161,20 +161,31 @@ def evaluate(
                 made[name] = run_plan(plan, replace(options, out=folder), progress=shown)
             runs[one.pack.name, name] = made[name]
             whole.finish(plan, made[name].campaign.performed)
-        cards.append(
-            judge(
-                one.pack,
-                names,
-                {name: run.results for name, run in made.items()},
-                skipped=one.skipped,
-                refused=one.refused,
-                simulated={name: run.simulated for name, run in made.items() if run.simulated is not None},
-                kernel_only=[subject.name for subject in subjects if subject.kernel is not None],
-            )
-        )
+        cards.append(_judge(one, subjects, made, out, options))
     evaluation = Evaluation(tuple(cards), tuple(subjects), runs, out, changes)
     _write(evaluation, out, options, time.monotonic() - began)
     return evaluation
+
+
+def _judge(
+    one: _Prepared, subjects: Sequence[Subject], made: Mapping[str, RunResult], out: Path, options: RunOptions
+) -> Scorecard:
+    """The scorecard of a pack that has run; runs the references that a kernel lacks in the simulator."""
+    beside = {
+        name: run_plan(plan, replace(options, out=out / one.pack.name / name / "references", **SIMULATOR))
+        for name, plan in one.beside.items()
+    }
+    return judge(
+        one.pack,
+        [subject.name for subject in subjects],
+        {name: run.results for name, run in made.items()},
+        skipped=one.skipped,
+        refused=one.refused,
+        simulated={name: run.simulated for name, run in made.items() if run.simulated is not None},
+        kernel_only=[subject.name for subject in subjects if subject.kernel is not None],
+        beside={name: run.results for name, run in beside.items()},
+        lacking=one.lacking,
+    )
 
 
 def _nothing_to_run(prepared: Sequence[_Prepared], options: RunOptions) -> StudyError:
@@ -226,12 +237,15 @@ class _Prepared:
     skipped: Mapping[str, str]
     #: By study: subjects that it cannot have, and why.
     refused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    #: References that the kernel lacks, and the plans by which the simulator measures the references.
+    lacking: Sequence[str] = ()
+    beside: Mapping[str, Plan] = field(default_factory=dict)
 
 
 def _prepare(
     pack: Pack, subjects: Sequence[Subject], changes: Mapping[str, Any], options: RunOptions
 ) -> _Prepared:
-    """The plans of a pack's studies, checked; for a kernel without the references that it lacks."""
+    """The plans of a pack's studies, checked; references that a kernel lacks are left to the simulator."""
     if options.backend == "simulator":
         return _prepare_simulator(pack, subjects, changes, options)
     stack, offered = kernels().load_stack(str(options.stack)), _offered(options)
@@ -250,16 +264,22 @@ def _prepare(
             )
     lacking = [name for name in pack.file.references if pack.kind == "cc" and lacks_law(stack, name, offered)]
     left = [name for name in pack.file.references if name not in lacking]
-    pack = replace(pack, file=pack.file.model_copy(update={"references": left}))
+    on_kernel = replace(pack, file=pack.file.model_copy(update={"references": left}))
     plans, skipped = {}, {}
-    for name, study in studies(pack, subjects, changes, without=lacking).items():
+    for name, study in studies(on_kernel, subjects, changes, without=lacking).items():
         plan = sound_plan(study, options)
         reason = reason_not_to_run(plan, stack, offered)
         if reason is None:
             plans[name] = plan
         else:
             skipped[name] = reason
-    return _Prepared(pack, plans, skipped)
+    simulator = replace(options, **SIMULATOR)
+    beside = {
+        name: checked_plan(study, simulator)
+        for name, study in studies(pack, [], changes).items()
+        if lacking and name in plans
+    }
+    return _Prepared(pack, plans, skipped, lacking=lacking, beside=beside)
 
 
 def _prepare_simulator(
@@ -327,6 +347,8 @@ def _facts(evaluation: Evaluation, options: RunOptions, seconds: float) -> list[
 
 #: The set-up of the kernel's TCP for evaluations, unless `--stack` names another.
 STACK = "linux-laws"
+#: What an option of a run on a kernel is for the simulator.
+SIMULATOR: dict[str, Any] = {"backend": "simulator", "stack": None, "kernel": None}
 #: Names of congestion controls that no mainline kernel has.
 NOT_MAINLINE = ("bbr3", "prague")
 

@@ -227,12 +227,15 @@ def judge(
     refused: Mapping[str, Mapping[str, str]] | None = None,
     simulated: Mapping[str, Results] | None = None,
     kernel_only: Collection[str] = (),
+    beside: Mapping[str, Results] | None = None,
+    lacking: Collection[str] = (),
 ) -> Scorecard:
     """The scorecard of a pack from the results of its studies, by name. StudyError names the criterion.
 
     `skipped` has the studies that were not run, and why; `refused`, by study, the subjects that it cannot
     have, and why; `simulated` the simulator's results to set next to
-    a kernel's, `kernel_only` the subjects of which the simulator has none.
+    a kernel's, `kernel_only` the subjects of which the simulator has none; `beside` the simulator's results
+    of all references, `lacking` those that the kernel does not have.
     """
     references = tuple(name for name in pack.file.references if name not in subjects)
     evaluators = {name: Evaluator(of_study) for name, of_study in results.items()}
@@ -241,7 +244,7 @@ def judge(
             pack,
             criterion,
             subjects,
-            references,
+            [name for name in references if name not in lacking],
             evaluators,
             skipped or {},
             (refused or {}).get(criterion.study, {}),
@@ -249,9 +252,19 @@ def judge(
         for criterion in pack.file.criteria
     ]
     if simulated:
-        others = [name for name in subjects if name not in kernel_only]
-        known = {row.id: row.values for row in judge(pack, others, simulated).rows}
+        known = {
+            row.id: row.values
+            for row in judge(
+                pack, [name for name in subjects if name not in kernel_only], simulated, lacking=lacking
+            ).rows
+        }
         rows = [dataclasses.replace(row, simulated=known[row.id]) for row in rows]
+    if beside:
+        whole = {row.id: row.values for row in judge(pack, [], beside).rows}
+        others = {
+            id_: {name: values[name] for name in lacking if name in values} for id_, values in whole.items()
+        }
+        rows = [dataclasses.replace(row, simulated={**row.simulated, **others[row.id]}) for row in rows]
     comparisons = sum(evaluator.comparisons for evaluator in evaluators.values())
     family = _family(pack, rows, results, comparisons)
     return Scorecard(pack, tuple(subjects), references, tuple(rows), family)
