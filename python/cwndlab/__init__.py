@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from cwndlab.api import Study, open_results
     from cwndlab.apps.captures.explain_capture import explain_capture
     from cwndlab.apps.diagnosis.diagnosis import Diagnosis
+    from cwndlab.apps.notebook.plot import Plots
+    from cwndlab.apps.notebook.widget import ExplorePage, PageWidget
     from cwndlab.metrics import RunView, metric
     from cwndlab.plan.plan import Cell, Plan
     from cwndlab.results.records import RecordTables
@@ -81,6 +83,7 @@ __all__ = [
     "Distribution",
     "Dumbbell",
     "Estimate",
+    "ExplorePage",
     "ExtraError",
     "Figure",
     "Flow",
@@ -90,8 +93,10 @@ __all__ = [
     "LossEvent",
     "NotFoundError",
     "OutputError",
+    "PageWidget",
     "ParkingLot",
     "Plan",
+    "Plots",
     "Probes",
     "Quantity",
     "Queue",
@@ -124,6 +129,8 @@ _HOMES = {
     "cwndlab.metrics": ("RunView", "metric"),
     "cwndlab.apps.diagnosis.diagnosis": ("Diagnosis",),
     "cwndlab.apps.captures.explain_capture": ("explain_capture",),
+    "cwndlab.apps.notebook.plot": ("Plots",),
+    "cwndlab.apps.notebook.widget": ("ExplorePage", "PageWidget"),
     "cwndlab.results.result": ("RunResult",),
     "cwndlab.results.stream": ("Replicate", "Stream"),
     "cwndlab.results.records": ("RecordTables",),

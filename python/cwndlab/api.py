@@ -31,8 +31,8 @@ from cwndlab.study.sections import Keys, Sections, laws_of, to_plain
 from cwndlab.study.study_spec import StudySpec
 
 if TYPE_CHECKING:
+    from cwndlab import ExplorePage
     from cwndlab._core import CongestionControl
-    from cwndlab.report.widget import ExplorePage
     from cwndlab.results.stream import Stream
     from cwndlab.runs.run_options import FurtherOptions, RunOptions
 

@@ -30,9 +30,9 @@ from cwndlab.apps.explore import lessons
 from cwndlab.apps.explore.controls import Explored, derive_study
 from cwndlab.apps.explore.page import page
 from cwndlab.apps.explore.server import PageServer
+from cwndlab.apps.notebook import widget
+from cwndlab.apps.notebook.widget import ExplorePage
 from cwndlab.base.errors import ExtraError, StudyError
-from cwndlab.report import widget
-from cwndlab.report.widget import ExplorePage
 from cwndlab.runs.work import run_here
 from cwndlab.study.congestion import congestion_control
 

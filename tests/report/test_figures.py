@@ -14,9 +14,10 @@ import pytest
 
 import synthetic
 from cwndlab.api import Study
+from cwndlab.apps.notebook.altair_charts import chart
 from cwndlab.base.errors import StudyError
 from cwndlab.report import canvas, lines
-from cwndlab.report.figures import chart, draw
+from cwndlab.report.figures import draw
 from cwndlab.report.looks import colours_of, dashes_of, fills_of
 from cwndlab.report.overlay import overlay
 from cwndlab.report.packets import DRAWN, decimate, time_sequence_rows

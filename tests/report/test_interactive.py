@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cwndlab.report.canvas import interactive_chart
+from cwndlab.apps.notebook.altair_charts import interactive_chart
 
 LAYER = {"mark": "point", "encoding": {"x": {"field": "x", "type": "quantitative"}}}
 

@@ -13,9 +13,9 @@ import pytest
 
 import cwndlab
 from cwndlab import Dumbbell, Flow, Link, Run, RunResult, Study
+from cwndlab.apps.notebook.plot import Plots
+from cwndlab.apps.notebook.widget import ExplorePage
 from cwndlab.plan.scenario import sender
-from cwndlab.report.widget import ExplorePage
-from cwndlab.results.plot import Plots
 from cwndlab.results.result_tables import Estimates
 from cwndlab.results.samples import Samples
 from cwndlab.runs.single_run import trace

@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from cwndlab.report.drawing.marks import INK as INK
 from cwndlab.study.outputs import Figure
-
-if TYPE_CHECKING:
-    import altair as alt
 
 Spec: TypeAlias = dict[str, Any]
 """A chart, or a part of one."""
@@ -85,61 +82,6 @@ PANELS = 12
 
 CROWD = 200
 """As many packets in one panel want smaller marks."""
-
-
-def interactive_chart(chart: Spec, rows: Mapping[str, Sequence[Row]], title: str) -> alt.TopLevelMixin:
-    """An Altair chart that has its data sets, and a title, and can be moved and zoomed, all panels as one."""
-    import altair as alt
-
-    panels = [{**panel} for panel in chart.get("concat", [chart])]
-    names = [f"view{number}" for number in range(len(panels))]
-    for name, panel in zip(names, panels, strict=True):
-        if "layer" in panel:
-            panel["layer"] = [{**panel["layer"][0], "name": name}, *panel["layer"][1:]]
-        else:
-            panel["name"] = name
-    whole = {**chart, "concat": panels} if "concat" in chart else panels[0]
-    zoom = {"name": "zoom", "select": {"type": "interval", "encodings": ["x", "y"]}, "bind": "scales"}
-    whole |= {"title": title, "params": [{**zoom, "views": names}]}
-    # Altair would check every row (0.9 s for 10^4), so they are attached afterwards.
-    made: Any = alt.Chart.from_dict({**whole, "config": {**_config(), "background": "white"}})
-    made.datasets = {name: list(data) for name, data in rows.items()}
-    return made  # type: ignore[no-any-return]
-
-
-def _config() -> dict[str, Any]:
-    text = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 13}
-    return {
-        "background": None,
-        "font": "system-ui, 'Segoe UI', Helvetica, Arial, sans-serif",
-        "view": {"stroke": None},
-        "axis": {
-            **text,
-            "gridColor": "#8888884d",
-            "gridWidth": 0.8,
-            "domain": False,
-            "ticks": False,
-            "labelPadding": 6,
-            "labelFlush": False,
-            "labelSeparation": 6,
-            "titleFontWeight": "normal",
-            "titlePadding": 8,
-        },
-        "axisY": {
-            "titleAngle": 0,
-            "titleAlign": "left",
-            "titleBaseline": "bottom",
-            "titleX": -ROOM,
-            "titleY": TITLE_Y,
-        },
-        "axisX": {"grid": False, "domain": True, "domainColor": "#888888"},
-        "legend": {
-            **{**text, "orient": "top", "title": None, "symbolSize": 90},
-            **{"titleFontWeight": "normal", "titleFontSize": 12, "titlePadding": 6},
-            "offset": 2 * LINE,  # above the title of the vertical axis
-        },
-        "title": {"color": INK, "fontSize": 13, "fontWeight": "bold", "anchor": "start", "offset": 8},
-    }
 
 
 def stack(charts: Sequence[Spec], spec: Figure) -> Spec:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,6 @@ from .canvas import (
     Spec,
     field,
     in_columns,
-    interactive_chart,
     layer_chart,
     legend_of,
     look_by_name,
@@ -51,9 +50,6 @@ from .looks import colours_of, dashes_of, labels_of
 from .packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from .palette import PALETTE
 from .svg import inline_svg, on_white
-
-if TYPE_CHECKING:
-    import altair as alt
 
 RECORDED = {"time-sequence": "segments", "queue": "queues", "cwnd": "cwnd"}
 """The record table that a kind of figure shows."""
@@ -126,18 +122,10 @@ def draw(spec: Figure, results: Results) -> Drawing:
     panels = len(shown if spec.kind in RECORDED else {panel for panel, _, _ in shown})
     made = []
     for size in (in_columns(spec, panels), narrow_figure(spec)):
-        chart, rows, words = _KINDS[spec.kind](size, results)
+        chart, rows, words = KINDS[spec.kind](size, results)
         made.append(draw_svg(chart, rows))
     title = f"{spec.title} (here {instead})" if instead else spec.title
     return Drawing(spec.id, title, spec.about, words, *made)
-
-
-def chart(spec: Figure, results: Results) -> alt.TopLevelMixin:
-    """A figure as a chart with its data, to be shown by a notebook: it can be moved and zoomed."""
-    spec, instead = series.restrict_to_run_cells(spec, results)
-    kind = _KINDS[spec.kind] if spec.kind != "line" else partial(line_figure.draw, bars=False, named=False)
-    made, rows, _ = kind(spec, results)
-    return interactive_chart(made, rows, f"{spec.title} (here {instead})" if instead else spec.title)
 
 
 # ── from values: cdf, ellipse ────────────────────────────────────────────
@@ -387,7 +375,7 @@ def _against_time(
     return stack(charts, spec), rows, f"{shown} against time: {', '.join(names)}"
 
 
-_KINDS: dict[str, Callable[[Figure, Results], tuple[Spec, dict[str, list[Row]], str]]] = {
+KINDS: dict[str, Callable[[Figure, Results], tuple[Spec, dict[str, list[Row]], str]]] = {
     "line": partial(line_figure.draw, bars=False),
     "bar": partial(line_figure.draw, bars=True),
     "cdf": _cdf,

@@ -35,18 +35,15 @@ if TYPE_CHECKING:
     import altair as alt
     import xarray
 
-    from cwndlab import Diagnosis
+    from cwndlab import Diagnosis, PageWidget, Plots
     from cwndlab.plan.plan import Plan
     from cwndlab.report.contents import Outputs
     from cwndlab.report.discrepancies import Discrepancy
     from cwndlab.report.figures import Drawing
     from cwndlab.report.judge import Judged
-    from cwndlab.report.widget import PageWidget
     from cwndlab.runs.campaign import Campaign, Failure
     from cwndlab.study.schema import Scalar
     from cwndlab.study.study_spec import StudySpec
-
-    from .plot import Plots
 
 
 #: Attributes that it had once, and what to write.
@@ -315,9 +312,9 @@ class RunResult:
             ExtraError: anywidget is not installed.
 
         """
-        from cwndlab.report.widget import widget_of_file
-
-        return widget_of_file(self.study.title, self.report)
+        widget_of_file = import_module("cwndlab.apps.notebook.widget").widget_of_file
+        widget: PageWidget = widget_of_file(self.study.title, self.report)
+        return widget
 
     def _repr_html_(self) -> str:
         from html import escape  # only notebooks need it
@@ -491,6 +488,5 @@ class RunResult:
         """Altair charts: `run.plot()` is the first figure, `run.sel(iw=4).plot.cwnd("cubic")`, `sequence`, …
         are of single runs.
         """
-        from .plot import Plots
-
-        return Plots(self.records, self._draw)
+        plots: Plots = import_module("cwndlab.apps.notebook.plot").Plots(self.records, self._draw)
+        return plots

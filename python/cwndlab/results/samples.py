@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -355,13 +356,13 @@ class Samples:
             NotFoundError: there is no such axis.
 
         """
-        from .plot import plot_numbers  # few need it, and it takes a while to load
-
         if x is not None and x not in self.axes:
             raise NotFoundError(f'no axis "{x}"; {nearest(x, self.axes)}')
         fixed = ", ".join(f"{axis} = {text(value)}" for axis, value in self.fixed.items())
         titles = with_unit(self.name, self.unit), fixed
-        return plot_numbers(self.field, self.axes, x, titles, self.labels)
+        plot_numbers = import_module("cwndlab.apps.notebook.plot").plot_numbers
+        chart: alt.TopLevelMixin = plot_numbers(self.field, self.axes, x, titles, self.labels)
+        return chart
 
     def __repr__(self) -> str:
         fixed = ", ".join(f"{axis} = {text(value)}" for axis, value in self.fixed.items())

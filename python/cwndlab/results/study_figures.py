@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cwndlab.base.errors import NotFoundError, StudyError, nearest
@@ -33,9 +34,9 @@ class StudyFigures(NamedTuple):
 
     def chart(self, id_: str) -> alt.TopLevelMixin:
         """A figure as an Altair chart; raises as `drawing`."""
-        from cwndlab.report.figures import chart
-
-        return chart(*self._shown(id_))
+        chart = import_module("cwndlab.apps.notebook.altair_charts").chart
+        shown: alt.TopLevelMixin = chart(*self._shown(id_))
+        return shown
 
     def first(self, draw: Callable[[str], T]) -> T | None:
         """What `draw` makes of the first figure whose cells were run; None if there is none."""

@@ -18,7 +18,6 @@ from cwndlab.report.canvas import (
     HEIGHT,
     WIDTH,
     field,
-    interactive_chart,
     layer_chart,
     look_by_name,
     mark,
@@ -27,9 +26,10 @@ from cwndlab.report.canvas import (
 from cwndlab.report.figures import busy_side
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.report.palette import PALETTE
+from cwndlab.results.records import RecordTables, queue, rows_of_flow, segments, with_intervals
 from cwndlab.study.units import seconds
 
-from .records import RecordTables, queue, rows_of_flow, segments, with_intervals
+from .altair_charts import interactive_chart
 
 if TYPE_CHECKING:
     import altair as alt
