@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cwndlab.apps.reproduction import differences
+from cwndlab.apps.twin.kernel_twin import KernelTwin
+from cwndlab.apps.twin.twin import Twin
 from cwndlab.base.numbers import ANY, NON_NEGATIVE, Columns, Range
 from cwndlab.report.contents import Outputs
-from cwndlab.report.draft import draft, write_verdicts
-from cwndlab.report.model import Fact, ReportView
-from cwndlab.report.twin import Twin
-from cwndlab.report.write import write
+from cwndlab.report.judge import judge
+from cwndlab.report.model import Fact, LiveView, ReportView
+from cwndlab.report.verdict_files import write_verdicts
+from cwndlab.report.write import build_view, draw_figures, write
 from cwndlab.stats.results import CellRecords, Results, Variation
 from cwndlab.stats.sample import Sample, Streams
 from cwndlab.study.cells import CellInfo
@@ -142,9 +144,19 @@ def report(
     runnable: str = "",
 ) -> ReportView:
     """Writes a whole report of results, and returns what it shows."""
-    made = draft(outputs, results, variations, twin)
-    write_verdicts(made, folder)
-    return write(replace(made, facts=facts, runnable=runnable), folder)
+    judged = judge(outputs, results)
+    kernel = KernelTwin.from_results(judged, twin) if twin is not None else None
+    if kernel is None:
+        drawings = draw_figures(outputs, outputs.figures, results, judged.omitted)
+    else:
+        drawings = list(kernel.draw())
+        kernel.save(folder)
+    write_verdicts(judged, folder)
+    explained = differences.view(judged, variations, None)
+    view = build_view(judged, drawings, explained, kernel.view() if kernel is not None else None)
+    view = view._replace(facts=tuple(facts), live=LiveView(runnable) if runnable else None)
+    write(view, judged, folder)
+    return view
 
 
 def rfc2416() -> Results:

@@ -15,13 +15,12 @@ import pytest
 import synthetic
 from cwndlab.api import Study
 from cwndlab.apps.compare.compare import compare_traces
+from cwndlab.apps.twin.kernel_twin import KernelTwin, twin_of
+from cwndlab.apps.twin.twin import Twin
 from cwndlab.report.contents import Outputs
-from cwndlab.report.draft import draft, write_verdicts
+from cwndlab.report.judge import judge
 from cwndlab.report.methods import describe_run
-from cwndlab.report.twin import Twin
-from cwndlab.report.write import write
-from cwndlab.results.kernel_twin import twin_of
-from cwndlab.results.reporting import twin_budgets
+from cwndlab.report.write import build_view, write
 from cwndlab.results.result_folder import open_folder
 from cwndlab_linux import stack, stack_file
 
@@ -40,10 +39,11 @@ def two(study: Study, other: Study, folder: Path, figures: Sequence[str] = ()) -
         figures=drawn,
         quantities={quantity.name: quantity for quantity in outline.quantities},
     )
-    report = draft(outputs, made[1].results, twin=twin_of(*made))
-    write_verdicts(report, folder)
-    budgets = twin_budgets(made[0].campaign, made[1].campaign, report)
-    write(replace(report, twin_budgets=budgets), folder)
+    judged = judge(outputs, made[1].results)
+    kernel = KernelTwin.from_results(judged, twin_of(*made), (made[0].campaign, made[1].campaign))
+    drawings = kernel.draw()
+    kernel.save(folder)
+    write(build_view(judged, drawings, twin=kernel.view()), judged, folder)
     with (folder / "agreement.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 

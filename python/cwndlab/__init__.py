@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cwndlab.apps.diagnosis.diagnosis import Diagnosis
     from cwndlab.apps.notebook.plot import Plots
     from cwndlab.apps.notebook.widget import ExplorePage, PageWidget
+    from cwndlab.apps.reproduction.discrepancies import Discrepancy
     from cwndlab.metrics import RunView, metric
     from cwndlab.plan.plan import Cell, Plan
     from cwndlab.results.records import RecordTables
@@ -80,6 +81,7 @@ __all__ = [
     "CwndlabError",
     "Diagnosis",
     "Direction",
+    "Discrepancy",
     "Distribution",
     "Dumbbell",
     "Estimate",
@@ -131,6 +133,7 @@ _HOMES = {
     "cwndlab.apps.captures.explain_capture": ("explain_capture",),
     "cwndlab.apps.notebook.plot": ("Plots",),
     "cwndlab.apps.notebook.widget": ("ExplorePage", "PageWidget"),
+    "cwndlab.apps.reproduction.discrepancies": ("Discrepancy",),
     "cwndlab.results.result": ("RunResult",),
     "cwndlab.results.stream": ("Replicate", "Stream"),
     "cwndlab.results.records": ("RecordTables",),

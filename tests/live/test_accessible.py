@@ -16,9 +16,9 @@ import synthetic
 from cwndlab.api import Study
 from cwndlab.apps.evaluate import evaluation, pack, subjects
 from cwndlab.apps.explore import lessons
+from cwndlab.apps.twin.twin import Twin
 from cwndlab.cli.registry import command_line
 from cwndlab.report.contents import Outputs, outputs_of
-from cwndlab.report.twin import Twin
 from cwndlab.study.outputs import Figure
 
 WEB = Path(__file__).parents[2] / "web"

@@ -10,10 +10,11 @@ from pydantic import TypeAdapter
 
 import synthetic
 from cwndlab.api import Study
+from cwndlab.apps.reproduction.differences import discrepancies_of_cells
+from cwndlab.apps.reproduction.discrepancies import Discrepancy, explained_text
 from cwndlab.cli import app
 from cwndlab.report.contents import Outputs
-from cwndlab.report.discrepancies import Discrepancy, explained_text
-from cwndlab.report.draft import discrepancies_of
+from cwndlab.report.judge import judge
 from cwndlab.stats.results import Results, Variation
 from cwndlab.stats.verdict import Verdict
 from cwndlab.study.outputs import AnyTable
@@ -38,7 +39,8 @@ def choice(value: str, results: Results, cells: tuple[str, ...] = (CELL,)) -> Va
 
 
 def found(folder: Path, *variations: Variation, base: Results | None = None) -> Discrepancy:
-    [one] = discrepancies_of(outputs(folder), base or slower(0.4), variations)
+    judged = judge(outputs(folder), base or slower(0.4))
+    [one] = discrepancies_of_cells(judged, variations, {CELL}, None)
     return one
 
 

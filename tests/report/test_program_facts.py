@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import synthetic
+from cwndlab.apps.diagnosis.budget_figure import COLOURS, _chart
 from cwndlab.report import methods
-from cwndlab.report.budget_figure import COLOURS, _chart
 from cwndlab.study.outputs import Figure
 
 PROGRAM = {

@@ -27,12 +27,12 @@ from cwndlab.base.errors import OutputError
 from cwndlab.report import methods, render
 from cwndlab.report.contents import Outputs
 from cwndlab.report.digits import estimate_text, interval_text
-from cwndlab.report.draft import CSV_COLUMNS, incompatible_of, read_summary
 from cwndlab.report.judge import Omitted, judge, omissions
 from cwndlab.report.methods import definitions
 from cwndlab.report.model import Fact, ReportView
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
+from cwndlab.report.verdict_files import CSV_COLUMNS, read_incompatible, read_summary
 from cwndlab.report.wording import table_view
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Variation
@@ -136,7 +136,7 @@ def test_everything_promised_is_written(written: tuple[Path, ReportView]) -> Non
 def test_the_csv_says_which_numbers_the_line_that_counts_counts(written: tuple[Path, ReportView]) -> None:
     """`run` prints the line of the report, from summary.json."""
     rows = list(csv.DictReader((written[0] / "verdicts.csv").read_text().splitlines()))
-    found = incompatible_of(read_summary(written[0]))
+    found = read_incompatible(read_summary(written[0]))
     assert found is not None and found.text == written[1].chance and 0 < found.judged < len(rows)
     assert found.judged == sum(row["counted"] == "yes" for row in rows)
     assert found.found == sum(row["counted"] == "yes" and row["compatible"] == "no" for row in rows)

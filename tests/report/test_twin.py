@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 import synthetic
-from cwndlab.records.traces import Difference, Event
-from cwndlab.report.budget_figure import BudgetKey
-from cwndlab.report.judge import Judged
-from cwndlab.report.twin import (
+from cwndlab.apps.diagnosis.budget_figure import BudgetKey
+from cwndlab.apps.twin.twin import (
     RULE,
     Twin,
     TwinNumber,
@@ -23,10 +21,13 @@ from cwndlab.report.twin import (
     count_apart,
     event_text,
     lists_of,
-    rows_of,
+    pair_numbers,
     to_csv,
     view,
 )
+from cwndlab.records.traces import Difference, Event
+from cwndlab.report.contents import Outputs
+from cwndlab.report.judge import Judged
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import judge_table
@@ -34,6 +35,7 @@ from cwndlab.stats.verdict import Verdict
 from cwndlab.study.outputs import Table
 
 NAN = math.nan
+COLUMN = {"heading": "h", "quantity": "delay"}
 CELLS = synthetic.grid(iw=[1, 2])
 
 
@@ -52,17 +54,22 @@ def results(shift: float = 0.0, runs: int = 8, remarks: Mapping[str, str] | None
 
 def judged(folder: Path, made: Results) -> Judged:
     (folder / "t.csv").write_text("iw,d_s\n1,1.50\n2,2.01\n")
-    column = {"heading": "h", "quantity": "delay", "published": "d_s"}
     spec = Table.model_validate(
-        {"id": "t", "title": "T", "rows": ["iw"], "published": "t.csv", "columns": [column]}
+        {
+            "id": "t",
+            "title": "T",
+            "rows": ["iw"],
+            "published": "t.csv",
+            "columns": [COLUMN | {"published": "d_s"}],
+        }
     )
-    return Judged(made, [judge_table(spec, made, folder, [])])
+    return Judged(Outputs("t", folder, tables=[spec]), made, [judge_table(spec, made, folder, [])])
 
 
 @pytest.fixture
 def both(tmp_path: Path) -> tuple[Results, Results, list[TwinNumber]]:
     sim, kernel = results(), results(0.5)
-    return sim, kernel, rows_of(judged(tmp_path, sim), judged(tmp_path, kernel), Twin(sim), kernel)
+    return sim, kernel, pair_numbers(judged(tmp_path, sim), judged(tmp_path, kernel))
 
 
 def test_numbers_of_tables_come_first_then_those_of_none(
@@ -97,7 +104,9 @@ def test_the_file_has_every_number_to_six_digits(both: tuple[Results, Results, l
 def shown(rows: list[TwinNumber], kernel: Results, **twin: Any) -> Any:
     key = BudgetKey("iw=1", "connection", "")
     means = {key: ({"cwnd": 0.1, "pacing": 0.1, "rto": 0.1}, {"cwnd": 0.5, "rto": 0.1})}
-    return view(Twin(results(), **twin), rows, kernel, {"t": "Table 1"}, {}, means)
+    spec = Table.model_validate({"id": "t", "title": "Table 1", "rows": ["iw"], "columns": [COLUMN]})
+    judged = Judged(Outputs("t", Path(), tables=[spec]), kernel)
+    return view(Twin(results(), **twin), rows, judged, means)
 
 
 def test_a_group_has_the_rows_of_a_table_and_a_cells_heading_and_remark_once(
@@ -166,8 +175,8 @@ def test_a_row_whose_numbers_differ_says_where_traces_and_times_differ(
 
 def test_more_runs_of_the_simulator_than_of_the_kernel_are_said(tmp_path: Path) -> None:
     sim, kernel = results(runs=8), results(0.5, runs=3)
-    rows = rows_of(judged(tmp_path, sim), judged(tmp_path, kernel), Twin(sim), kernel)
-    page = view(Twin(sim), rows, kernel, {}, {}, {})
+    rows = pair_numbers(judged(tmp_path, sim), judged(tmp_path, kernel))
+    page = view(Twin(sim), rows, Judged(Outputs("t", tmp_path), kernel), {})
     assert page.rule == RULE + (
         " The simulator's numbers are of 8 runs; differences compare the 3 runs that the kernel has, too."
     )
@@ -203,7 +212,7 @@ def number(value: float, low: float = NAN, high: float = NAN, **more: Any) -> Tw
 def test_a_number_has_the_digits_that_its_interval_or_the_paper_gives(
     row: TwinNumber, text: str, difference: str
 ) -> None:
-    [found] = view(Twin(results()), [row], results(), {}, {}, {}).groups[0].rows
+    [found] = view(Twin(results()), [row], Judged(Outputs("t", Path()), results()), {}).groups[0].rows
     assert (found.simulator, found.kernel, found.difference) == (text, text, difference)
 
 
@@ -219,7 +228,7 @@ def test_a_number_has_the_digits_that_its_interval_or_the_paper_gives(
 )
 def test_a_derived_number_is_called_by_what_it_is_of(quantity: str, title: str) -> None:
     row = number(1.0, quantity=quantity, note="sent in answer: 5")
-    [found] = view(Twin(results()), [row], results(), {}, {}, {}).groups[0].rows
+    [found] = view(Twin(results()), [row], Judged(Outputs("t", Path()), results()), {}).groups[0].rows
     assert found.quantity == f"{title}; kernel: sent in answer: 5"
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import synthetic
+from cwndlab.apps.reproduction.choice_effects import ChoiceOutcome, Move, claim_verdicts, effects, moves_of
 from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.listing import Published
 from cwndlab.stats.results import CellInfo, Estimate, Results, Variation
-from cwndlab.stats.sensitivity import ChoiceOutcome, Move, claim_verdicts, effects, moves_of
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict
 from cwndlab.study.outputs import Claim, Table

@@ -18,6 +18,7 @@ import pytest
 
 from cwndlab.apps.evaluate import scorecard
 from cwndlab.apps.evaluate.pack import Pack, PackFile
+from cwndlab.apps.reproduction.choice_effects import _change
 from cwndlab.base.numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Floats, Range
 from cwndlab.stats import series
 from cwndlab.stats.difference import compare_datasets
@@ -25,7 +26,6 @@ from cwndlab.stats.expression import Evaluator
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results
 from cwndlab.stats.sample import Streams, is_less
-from cwndlab.stats.sensitivity import _change
 from cwndlab.stats.stopping import StoppingRule, replicates_by_cell
 from cwndlab.stats.tables import judge_table
 from cwndlab.study.cells import CellInfo

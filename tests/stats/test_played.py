@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import synthetic
+from cwndlab.apps.reproduction.played import DRAWS, PlayedPaper
 from cwndlab.base.numbers import ANY, NON_NEGATIVE, Floats, Range
 from cwndlab.stats.further import Asked, predict
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.played import DRAWS, PlayedPaper
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import judge_table
 from cwndlab.study.outputs import Table

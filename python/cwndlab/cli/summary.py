@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.base.writing import number_of, plain_row
-from cwndlab.report.draft import count_verdicts, incompatible_of, joint_of, read_summary
+from cwndlab.report.verdict_files import count_verdicts, read_incompatible, read_summary
 from cwndlab.runs.progress import span
 from cwndlab.stats.verdict import Verdict
 
@@ -60,11 +61,10 @@ def show(result: RunResult, seconds: float) -> None:
     for what in ("verdicts", "claims"):
         if found[what]:
             echo(f"{what}: {_counts(found[what])}")
-    if (joint := joint_of(found)) is not None:
-        for mean in joint.means:
-            echo(mean.text)
-        echo(joint.text)
-    if (incompatible := incompatible_of(found)) is not None:
+    if found["mean_changes"]:
+        for line in import_module("cwndlab.apps.reproduction.played").read_mean_lines(found["mean_changes"]):
+            echo(line)
+    if (incompatible := read_incompatible(found)) is not None:
         echo(incompatible.text)
 
 

@@ -26,15 +26,6 @@ PAGE_SCRIPTS = {"page.js": ("reading.js",)}
 WORKER_SCRIPTS = ("run.js", "worker.js")
 
 
-class Runnable(NamedTuple):
-    """The cells of a study that a page can run again."""
-
-    module: bytes
-    """The compressed engine (`engine_module`)."""
-    seed: int
-    cells: Mapping[str, RunnableCell]
-
-
 class RunnableCell(NamedTuple):
     """What a page needs to simulate a cell again."""
 
@@ -48,15 +39,13 @@ class RunnableCell(NamedTuple):
     """What kept the senders of replicate 0 from sending, if that is shown."""
 
 
-def embed(runnable: Runnable) -> LiveView:
-    """The live part of a page."""
-    if not runnable.cells:
-        return LiveView(why_not="No cell of its tables is short enough to run on a page.")
-    content = {"seed": str(runnable.seed), **_share_sections(runnable.cells)}
-    return LiveView(
-        simulator=simulator(runnable.module, content, "page.js"),
-        runnable={name: place for place, name in enumerate(sorted(runnable.cells))},
-    )
+def embed(module: bytes, seed: int, cells: Mapping[str, RunnableCell]) -> LiveView:
+    """The live part of a page, which can run cells of a study again; `module` is the compressed engine."""
+    if not cells:
+        return LiveView("No cell of its tables is short enough to run on a page.")
+    content = {"seed": str(seed), **_share_sections(cells)}
+    places = {name: place for place, name in enumerate(sorted(cells))}
+    return LiveView(simulator=simulator(module, content, "page.js"), runnable=places)
 
 
 def simulator(module: bytes, content: Mapping[str, Any], last: str) -> Simulator:

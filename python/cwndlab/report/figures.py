@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
+from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -22,7 +23,6 @@ from cwndlab.stats import series
 from cwndlab.stats.results import Results
 from cwndlab.study.outputs import Figure
 
-from . import budget_figure
 from . import lines as line_figure
 from .canvas import (
     BROAD,
@@ -205,6 +205,12 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
     return stack(charts, spec), rows, words
 
 
+def _budget(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
+    """Where the time of objects went, which an application finds out."""
+    chart, rows, words = import_module("cwndlab.apps.diagnosis.budget_figure").bars(spec, results)
+    return chart, rows, words
+
+
 # ── from records: time-sequence, cwnd, queue ────────────────────────────────────────────
 
 
@@ -383,5 +389,5 @@ KINDS: dict[str, Callable[[Figure, Results], tuple[Spec, dict[str, list[Row]], s
     "time-sequence": _time_sequence,
     "cwnd": _cwnd,
     "queue": _queue,
-    "budget": budget_figure.bars,
+    "budget": _budget,
 }

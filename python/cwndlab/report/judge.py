@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from cwndlab.base.errors import StudyError
 from cwndlab.stats.results import Results
@@ -20,7 +21,6 @@ from .contents import Outputs
 if TYPE_CHECKING:
     from cwndlab.stats.claims import JudgedClaim
     from cwndlab.stats.listing import JudgedListing
-    from cwndlab.stats.played import JointTest, PlayedPaper
 
 
 class Omitted(NamedTuple):
@@ -49,10 +49,27 @@ def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
     return (*(f"Of cells that were not run: {parts}" for parts in not_run), *wrong)
 
 
+class Played(Protocol):
+    """What an application finds out about published numbers by letting our runs take the paper's place."""
+
+    @property
+    def incompatible(self) -> Incompatible | None:
+        """How many of the numbers that count are incompatible, and how many would be by chance."""
+
+    @property
+    def mean_lines(self) -> tuple[str, ...]:
+        """Published means of changes next to ours, which are tested before single numbers."""
+
+    @property
+    def mean_changes(self) -> Mapping[str, object] | None:
+        """The same for JSON; None if the study asks for no such means."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Judged:
     """Everything of a study that has a verdict; what could not be judged is listed in `omitted`."""
 
+    outputs: Outputs
     results: Results
     tables: list[JudgedTable | JudgedListing] = field(default_factory=list)
     claims: list[JudgedClaim] = field(default_factory=list)
@@ -68,24 +85,23 @@ class Judged:
         """Of every published number."""
         return judgements_of(self.tables)
 
+    @property
+    def cells(self) -> set[str]:
+        """The cells that tables show."""
+        return {cell.cell for table in self.grids for cell in table.numbers}
+
     @cached_property
-    def played(self) -> PlayedPaper | None:
+    def played(self) -> Played | None:
         """The numbers of the tables if the paper's runs were ours; None without published numbers."""
         if not any(cell.published for table in self.grids for cell in table.numbers):
             return None
-        from cwndlab.stats.played import PlayedPaper  # few studies have published numbers
-
-        return PlayedPaper(self.grids, self.results)
+        play: Played = import_module("cwndlab.apps.reproduction.played").PlayedPaper(self.grids, self.results)
+        return play
 
     @property
     def incompatible(self) -> Incompatible | None:
         """How many of the numbers that count are incompatible; None without such numbers."""
         return self.played.incompatible if self.played is not None else None
-
-    @property
-    def joint(self) -> JointTest | None:
-        """The means of changes, which are tested before single numbers; None if the study asks for none."""
-        return self.played.joint if self.played is not None else None
 
 
 def judgements_of(tables: Sequence[JudgedTable | JudgedListing]) -> list[Judgement]:
@@ -100,7 +116,7 @@ def judge(outputs: Outputs, results: Results) -> Judged:
     A part that asks for a cell which was not run (a run may be restricted to some cells) is left out and
     listed; `check` finds parts that no run of the study could show.
     """
-    judged = Judged(results)
+    judged = Judged(outputs, results)
     for spec in outputs.tables:
         try:
             if isinstance(spec, Table):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from cwndlab.stats.verdict import Verdict
 
 if TYPE_CHECKING:
-    from .discrepancies import Discrepancy
     from .figures import Drawing
 
 #: How often each verdict was given, the plain ones first.
@@ -36,10 +35,17 @@ class NumberView(NamedTuple):
     """The interval of single runs, in which a published number would be compatible."""
     claims: tuple[int, ...] = ()
     """The claims that rest on it: their numbers on the page, from 1."""
-    why: "Discrepancy | None" = None
+    why: "Reason | None" = None
     """What was measured that may explain it, if it is not the paper's."""
     bar: tuple[int, int, int, int | None] | None = None
     """The number and its interval in percent of its column's scale, and the place of its flow's colour."""
+
+
+class Reason(NamedTuple):
+    """What may explain a number that is not the paper's: in a few words, and in sentences."""
+
+    summary: str
+    lines: tuple[str, ...]
 
 
 class RowView(NamedTuple):
@@ -141,6 +147,18 @@ class SensitivityView(NamedTuple):
     """Titles of the tables of which no choice ran a cell."""
 
 
+class DifferencesView(NamedTuple):
+    """What an application says about numbers that are not the paper's."""
+
+    reasons: Mapping[str, Mapping[tuple[int, int], Reason]] = MappingProxyType({})
+    """Table -> row and column of such a number -> what may explain it."""
+    claims: Mapping[str, str] = MappingProxyType({})
+    """Claim -> under how many of the choices that the paper leaves open it holds."""
+    sensitivity: SensitivityView | None = None
+    explained: str = ""
+    """How many of the numbers have an explanation."""
+
+
 class Fact(NamedTuple):
     """A line of what was run."""
 
@@ -195,6 +213,8 @@ class TwinView(NamedTuple):
     about: str
     count: str  # type: ignore[assignment]
     rule: str
+    agreement: str = ""
+    """How many numbers differ significantly, in a sentence; empty where none is tested."""
     #: Of cells with numbers that differ: a sentence for each about where both sides spend the time.
     budgets: tuple[str, ...] = ()
     last: bool = False
@@ -243,9 +263,9 @@ class ReportView(NamedTuple):
     claims: tuple[ClaimView, ...]
     sensitivity: SensitivityView | None
     omitted: tuple[str, ...]
-    facts: tuple[Fact, ...]
     rule: Sequence[tuple[Verdict, str]]
     claim_rule: str
+    facts: tuple[Fact, ...] = ()
     definitions: tuple[Definition, ...] = ()
     missing: str = ""
     failed: str = ""

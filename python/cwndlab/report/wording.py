@@ -28,6 +28,7 @@ from .model import (
     ListingRow,
     ListingView,
     NumberView,
+    Reason,
     RowView,
     TableView,
 )
@@ -36,10 +37,8 @@ from .palette import place_of
 if TYPE_CHECKING:
     from cwndlab.stats.claims import JudgedClaim
     from cwndlab.stats.listing import JudgedListing, PublishedLine
-    from cwndlab.stats.sensitivity import Verdicts
     from cwndlab.study.outputs import Table
 
-    from .discrepancies import Discrepancy
 
 Key: TypeAlias = tuple[str, str]
 """Cell and quantity of a number."""
@@ -80,7 +79,7 @@ def table_view(
     judged: JudgedTable,
     words: Labels = NO_WORDS,
     grounds: Sequence[Collection[Key]] = (),
-    why: Mapping[tuple[int, int], Discrepancy] = MappingProxyType({}),
+    why: Mapping[tuple[int, int], Reason] = MappingProxyType({}),
 ) -> TableView:
     """Lays out a table.
 
@@ -375,7 +374,7 @@ def _entry(line: PublishedLine, cell: JudgedCell, notes: Footnotes) -> ListingEn
 
 def claim_view(
     judged: JudgedClaim,
-    verdicts: tuple[Verdicts, Verdicts] | None = None,
+    choices: str = "",
     ground: Collection[Key] = (),
     position: int = 0,
     tables: Sequence[TableView | ListingView] = (),
@@ -385,7 +384,7 @@ def claim_view(
 
     Args:
         judged: the claim.
-        verdicts: those under single choices and under combinations of them.
+        choices: under how many of those that the paper leaves open it holds.
         ground: the numbers on which it rests.
         position: its own on the page, from 1.
         tables: those of the page, which show its ground.
@@ -417,7 +416,7 @@ def claim_view(
         " ".join(filter(None, (_detail_text(judged), ALONE if claim.id in alone else ""))),
         tuple(parts),
         note,
-        _choices_text(*verdicts) if verdicts else "",
+        choices,
         resting.total(),
         not any(key in judged.rests_on for key in ground),
         tuple(resting),
@@ -436,16 +435,6 @@ def _detail_text(judged: JudgedClaim) -> str:
         what = f"Of {verdicts.total()} conditions, {', '.join(some)}."
     text = judged.describe_standing(what)
     return text[:1].upper() + text[1:]
-
-
-def _choices_text(single: Verdicts, combined: Verdicts) -> str:
-    """Under how many of the choices that the paper leaves open a claim holds."""
-    parts = [
-        f"holds under {of[Verdict.HOLDS]} of {of.total()} {what}, fails under {of[Verdict.FAILS]}"
-        for of, what in ((single, "single changes"), (combined, "combinations"))
-        if of
-    ]
-    return f"Of what the paper leaves open, it {'; '.join(parts)}."
 
 
 def count(verdicts: Collection[Verdict]) -> Counts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +31,6 @@ from . import result_folder as folders
 from .check_outputs import check_outputs
 from .reporting import write_report
 from .result import RunResult
-from .time_budgets import shown_budgets
 
 if TYPE_CHECKING:
     from cwndlab.runs.executors.protocol import Executor, SharedStore
@@ -113,7 +112,7 @@ def run_plan(
             max_events=options.max_events,
             max_memory_bytes=options.max_memory_bytes,
             finished=finished,
-            shown_budgets=shown_budgets(plan) if folder is not None else {},
+            shown_budgets=_shown_budgets(plan) if folder is not None else {},
         )
         if folder is not None:
             return _run_into(folder, campaign, options, kernel, began, judged)
@@ -122,6 +121,15 @@ def run_plan(
     finally:
         if isinstance(kept, FolderStore):
             kept.close()
+
+
+def _shown_budgets(plan: Plan) -> Mapping[str, Collection[str]]:
+    """The kinds of objects whose time budgets the study's figures show, by cell."""
+    if not any(figure.kind == "budget" for figure in plan.study.outline.figures):
+        return {}
+    shown: Mapping[str, Collection[str]]
+    shown = import_module("cwndlab.apps.diagnosis.time_budgets").shown_budgets(plan)
+    return shown
 
 
 def _run_into(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -110,9 +111,9 @@ class RecordTables(Mapping[str, pa.Table]):
     def read_cell(self, name: str, cell: str, replicate: int) -> pa.Table:
         """The table of one run, without a column `cell`."""
         if name == "budget":
-            from .time_budgets import budget_table
-
-            return budget_table(self.source, cell, replicate)
+            time_budgets = import_module("cwndlab.apps.diagnosis.time_budgets")
+            table: pa.Table = time_budgets.budget_table(self.source, cell, replicate)
+            return table
         tables = self.source.tables(cell, replicate)
         scenario = self.source.scenario(cell)
         if name in PROBES and not tables.get(name, ()):

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cwndlab.base.errors import OutputError
 from cwndlab.records.window import window_of
 from cwndlab.report.contents import REPORT, outputs_of
-from cwndlab.report.draft import Draft, draft, write_verdicts
+from cwndlab.report.judge import Judged, judge
 from cwndlab.report.methods import definitions, describe_run, facts, missing_runs
-from cwndlab.report.write import write
-from cwndlab.stats.verdict import Verdict
+from cwndlab.report.model import DifferencesView, LiveView, TwinView
+from cwndlab.report.verdict_files import write_verdicts
+from cwndlab.report.write import build_view, draw_figures, write
 
 from .result import RunResult
 from .result_folder import study_text
-from .time_budgets import mean_times, with_budgets, with_mean_times
+from .study_figures import with_budgets
 
 if TYPE_CHECKING:
     from cwndlab import Diagnosis
-    from cwndlab.report.budget_figure import BudgetKey, MeanTimes
-    from cwndlab.report.discrepancies import Discrepancies
-    from cwndlab.report.embed import Runnable, RunnableCell
+    from cwndlab.report.embed import RunnableCell
+    from cwndlab.report.figures import Drawing
     from cwndlab.runs.campaign import Campaign
-    from cwndlab.stats.results import Results, Variation
+    from cwndlab.stats.results import Results
 
 #: Waits that a report explains in each cell.
 EXPLAINED = 5
@@ -33,6 +33,19 @@ EXPLAINED = 5
 MAX_HOPS = 40_000_000
 #: Packet-hops of the longest cell that is explained, and of all cells of a report that are.
 MAX_HOPS_EXPLAINED, ALL_HOPS_EXPLAINED = 20_000, 100_000
+
+
+class ComparedKernel(Protocol):
+    """A kernel's numbers next to the simulator's, which an application compares."""
+
+    def draw(self) -> Sequence[Drawing]:
+        """The study's figures, of both."""
+
+    def save(self, directory: Path) -> None:
+        """Writes agreement.csv."""
+
+    def view(self) -> TwinView:
+        """What the report shows; some runs may be simulated again for it."""
 
 
 def write_report(
@@ -52,34 +65,46 @@ def write_report(
     study, folder = campaign.plan.study, result.folder
     assert folder is not None
     outputs = outputs_of(study, folder)
-    simulator = twin = None
-    if campaign.backend and not campaign.plan.has_programs:
-        from .kernel_twin import simulate, twin_of  # only a kernel needs it
-
-        simulator = simulate(campaign)
-    if simulator is not None:
-        twin = twin_of(RunResult.from_campaign(simulator), result)
-        twin = replace(twin, results=with_budgets(simulator, twin.results, outputs.figures))
-        result.simulated = twin.results
     results = with_budgets(campaign, result.results, outputs.figures)
-    report = draft(outputs, results, result.variations, twin)
-    write_verdicts(report, folder)
+    judged = judge(outputs, results)
+    twin = _find_twin(campaign, result, judged)
+    drawings: Sequence[Drawing]
+    if twin is None:
+        drawings = draw_figures(outputs, outputs.figures, results, judged.omitted)
+    else:
+        drawings = twin.draw()
+        twin.save(folder)
+    write_verdicts(judged, folder)
     on_verdicts()
-    found = discrepancies_in_time(campaign, report, result.variations)
-    quantities = study.outline.quantities
-    report = replace(
-        report,
-        discrepancies=found,
-        facts=facts(content),
-        ran=describe_run(content, study.document.written_tables),
+    compared = twin.view() if twin is not None else None
+    view = build_view(judged, drawings, _differences(judged, result), compared)
+    view = view._replace(
+        facts=tuple(facts(content)),
+        ran=tuple(describe_run(content, study.document.written_tables)),
         missing=missing_runs(content),
-        definitions=definitions(quantities, results, windows_of(campaign, results)),
-        runnable=_runnable(result, report, content),
-        twin_budgets=twin_budgets(simulator, campaign, report) if simulator is not None else {},
+        definitions=tuple(definitions(study.outline.quantities, results, windows_of(campaign, results))),
+        live=_live_view(result, judged, content),
         study=study_text(study),
     )
-    write(report, folder, pictures=pictures)
+    write(view, judged, folder, pictures=pictures)
     return folder / REPORT
+
+
+def _find_twin(campaign: Campaign, result: RunResult, judged: Judged) -> ComparedKernel | None:
+    """The simulator's results of a kernel's plan; None for other runs, or if the simulator has none."""
+    if not campaign.backend or campaign.plan.has_programs:
+        return None
+    twin: ComparedKernel | None = import_module("cwndlab.apps.twin.kernel_twin").simulate_twin(result, judged)
+    return twin
+
+
+def _differences(judged: Judged, result: RunResult) -> DifferencesView:
+    """What may explain how numbers differ from the published ones."""
+    if not judged.judgements and not result.variations:
+        return DifferencesView()
+    explain = import_module("cwndlab.apps.reproduction.differences").view
+    view: DifferencesView = explain(judged, result.variations, result.campaign)
+    return view
 
 
 def windows_of(campaign: Campaign, results: Results) -> dict[tuple[str, str], tuple[float, float]]:
@@ -92,57 +117,30 @@ def windows_of(campaign: Campaign, results: Results) -> dict[tuple[str, str], tu
     return found
 
 
-# ── time budgets ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-def discrepancies_in_time(
-    campaign: Campaign, report: Draft, variations: Iterable[Variation]
-) -> Discrepancies:
-    """The report's; those that differ get time budgets, which take time, those that follow the trend none."""
-    return {
-        table: {
-            at: with_mean_times(campaign, one, variations) if one.verdict is Verdict.DIFFERS else one
-            for at, one in numbers.items()
-        }
-        for table, numbers in report.discrepancies.items()
-    }
-
-
-def twin_budgets(
-    simulator: Campaign, kernel: Campaign, report: Draft
-) -> dict[BudgetKey, tuple[MeanTimes, MeanTimes]]:
-    """Mean times in the simulator and on the kernel, for the numbers that differ."""
-    from cwndlab.report.twin import budget_key
-
-    keys = dict.fromkeys(budget_key(row, report.outputs.quantities) for row in report.twin_rows)
-    found = {key: (mean_times(simulator, key), mean_times(kernel, key)) for key in keys if key is not None}
-    return {key: means for key, means in found.items() if all(means)}
-
-
 # ── cells that the page runs ──────────────────────────────────────────────────────────────────────────────
 
 
-def _runnable(result: RunResult, report: Draft, content: Mapping[str, Any]) -> Runnable | str:
+def _live_view(result: RunResult, judged: Judged, content: Mapping[str, Any]) -> LiveView:
     """The cells of its tables that the page can run, or why it cannot."""
     campaign = result.campaign
     if campaign.backend:
-        return "The runs are of a kernel, so the page cannot run its cells."
+        return LiveView("The runs are of a kernel, so the page cannot run its cells.")
     if campaign.plan.study.laws:
-        return "Congestion controls in Python do not run on a page, so it cannot run its cells."
+        return LiveView("Congestion controls in Python do not run on a page, so it cannot run its cells.")
     if all(cell.compiled.stacks for cell in campaign.plan.cells):
-        return "QUIC stacks do not run on a page, so it cannot run its cells."
+        return LiveView("QUIC stacks do not run on a page, so it cannot run its cells.")
     if all(cell.seed_offset for cell in campaign.plan.cells):
-        return "The cells have seeds of their own, so the page cannot run them."
-    from cwndlab.report.embed import Runnable, RunnableCell, engine_module  # what a page runs
+        return LiveView("The cells have seeds of their own, so the page cannot run them.")
+    from cwndlab.report.embed import RunnableCell, embed, engine_module  # what a page runs
 
     module = engine_module(content["engine"])
     if isinstance(module, str):
-        return module
+        return LiveView(module)
     replicates = {cell["id"]: cell.get("requested", cell["replicates"]) for cell in content["cells"]}
     cells: dict[str, RunnableCell] = {}
     left = ALL_HOPS_EXPLAINED
     for cell in campaign.plan.cells:
-        if cell.sensitivity is not None or cell.id not in report.cells & replicates.keys():
+        if cell.sensitivity is not None or cell.id not in judged.cells & replicates.keys():
             continue
         if cell.compiled.stacks or cell.seed_offset:  # the page has one seed
             continue
@@ -153,9 +151,9 @@ def _runnable(result: RunResult, report: Draft, content: Mapping[str, Any]) -> R
         if hops <= min(MAX_HOPS_EXPLAINED, left):
             diagnosis = _diagnosis(result, cell.id)
             left -= hops if diagnosis is not None else 0
-        title = report.results.labels.settings(cell.axes)
+        title = judged.results.labels.settings(cell.axes)
         cells[cell.id] = RunnableCell(title, cell.scenario, replicates[cell.id], digest, diagnosis)
-    return Runnable(module, content["seed"], cells)
+    return embed(module, content["seed"], cells)
 
 
 def _diagnosis(result: RunResult, cell: str) -> Diagnosis | None:

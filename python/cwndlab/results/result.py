@@ -35,10 +35,8 @@ if TYPE_CHECKING:
     import altair as alt
     import xarray
 
-    from cwndlab import Diagnosis, PageWidget, Plots
+    from cwndlab import Diagnosis, Discrepancy, PageWidget, Plots
     from cwndlab.plan.plan import Plan
-    from cwndlab.report.contents import Outputs
-    from cwndlab.report.discrepancies import Discrepancy
     from cwndlab.report.figures import Drawing
     from cwndlab.report.judge import Judged
     from cwndlab.runs.campaign import Campaign, Failure
@@ -392,9 +390,9 @@ class RunResult:
         Columns: `claim`, `section`, `verdict` ("holds", "fails", "undecided", …), `detail`, `text`, `assert`,
         `cause`.
         """
-        from cwndlab.report.draft import CLAIM_COLUMNS, claim_rows
+        from cwndlab.report.verdict_files import CLAIM_COLUMNS, claim_rows
 
-        return table_of_words(CLAIM_COLUMNS, claim_rows(self._judged()))
+        return table_of_words(CLAIM_COLUMNS, claim_rows(self._judge(self.results)))
 
     @property
     def verdicts(self) -> pa.Table:
@@ -402,19 +400,15 @@ class RunResult:
 
         Columns: those of verdicts.csv in a result folder (docs/guide/verdicts.md).
         """
-        from cwndlab.report.draft import CSV_COLUMNS, verdict_rows
+        from cwndlab.report.verdict_files import CSV_COLUMNS, verdict_rows
 
-        return table_of_words(CSV_COLUMNS, verdict_rows(self._judged()))
+        return table_of_words(CSV_COLUMNS, verdict_rows(self._judge(self.results)))
 
-    def _judged(self) -> Judged:
+    def _judge(self, results: Results) -> Judged:
+        from cwndlab.report.contents import outputs_of
         from cwndlab.report.judge import judge
 
-        return judge(self._outputs(), self.results)
-
-    def _outputs(self) -> Outputs:
-        from cwndlab.report.contents import outputs_of
-
-        return outputs_of(self.study, self.folder or self.study.folder or Path())
+        return judge(outputs_of(self.study, self.folder or self.study.folder or Path()), results)
 
     @check_arguments
     def discrepancies(self, *, budgets: bool = False) -> list[Discrepancy]:
@@ -430,13 +424,12 @@ class RunResult:
             budgets: whether to simulate two runs of each again, to compare where its objects' time goes.
 
         """
-        from .time_budgets import discrepancies_of_cells
-
-        every = self.of_all_cells or self.results
+        find = import_module("cwndlab.apps.reproduction.differences").discrepancies_of_cells
+        judged = self._judge(self.of_all_cells or self.results)
         cells = {cell.id for cell in self.results.cells}
-        return discrepancies_of_cells(
-            self.campaign, self._outputs(), every, self.variations, cells, budgets=budgets
-        )
+        discrepancies: list[Discrepancy]
+        discrepancies = find(judged, self.variations, cells, self.campaign if budgets else None)
+        return discrepancies
 
     @check_arguments
     def figure(self, id_: str) -> Drawing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from cwndlab.study.outputs import Figure
 
 T = TypeVar("T")
+
+
+def with_budgets(campaign: Campaign, results: Results, figures: Sequence[Figure]) -> Results:
+    """The results with the time budgets that these figures show, of a campaign's runs."""
+    if not any(figure.kind == "budget" for figure in figures):
+        return results
+    add = import_module("cwndlab.apps.diagnosis.time_budgets").with_budgets
+    with_them: Results = add(campaign, results, figures)
+    return with_them
 
 
 class StudyFigures(NamedTuple):
@@ -51,6 +60,4 @@ class StudyFigures(NamedTuple):
         specs = {spec.id: spec for spec in study.outline.figures}
         if id_ not in specs:
             raise NotFoundError(f'no figure "{id_}" in {study.name}; {nearest(id_, specs)}')
-        from .time_budgets import with_budgets
-
         return specs[id_], with_budgets(self.campaign, self.results, [specs[id_]])

@@ -92,7 +92,7 @@ def explain(
 def _differences(folder: Path, where: Mapping[str, str], budgets: bool, json_: bool) -> None:
     """The numbers of a finished run that are not the paper's, of the cells with these axis values."""
     from cwndlab.api import open_results
-    from cwndlab.report.discrepancies import explained_text
+    from cwndlab.apps.reproduction.discrepancies import explained_text
 
     result = open_results(folder)
     results = result.results

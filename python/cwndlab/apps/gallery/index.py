@@ -13,8 +13,8 @@ from cwndlab.base.errors import OutputError
 from cwndlab.base.plain_files import read_inside
 from cwndlab.base.writing import save
 from cwndlab.report import render
-from cwndlab.report.draft import causes_of_failures, count_verdicts, read_summary
 from cwndlab.report.model import Counts
+from cwndlab.report.verdict_files import causes_of_failures, count_verdicts, read_summary
 
 #: Where `cwndlab explore -o DIR/lessons` puts the lessons, and their list.
 #: Of each it has file, title, topic, picture and what that shows.

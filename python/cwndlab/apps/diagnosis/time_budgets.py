@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +14,15 @@ from cwndlab.base.core import KeptRecords, time_budgets
 from cwndlab.base.errors import NotFoundError, OutputError
 from cwndlab.records.critical_path import PARTS, PROBES
 from cwndlab.records.run_view import RunView, TableColumns
+from cwndlab.report.contents import unmeasured_results
 from cwndlab.runs.single_run import Recorded, view_again
+
+from . import budget_figure
+from .budget_figure import BudgetKey, MeanTimes
 
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan
-    from cwndlab.report.budget_figure import BudgetKey, MeanTimes
-    from cwndlab.report.contents import Outputs
-    from cwndlab.report.discrepancies import Discrepancy
-    from cwndlab.stats.results import Results, Variation
+    from cwndlab.stats.results import Results
     from cwndlab.study.outputs import Figure
 
 
@@ -80,23 +81,15 @@ def _recorded_view(source: Recorded, cell: str, replicate: int) -> RunView | Non
 def shown_budgets(plan: Plan) -> dict[str, set[str]]:
     """The kinds of objects whose time budgets the study's figures show, by cell."""
     found: dict[str, set[str]] = {}
-    figures = [figure for figure in plan.study.outline.figures if figure.kind == "budget"]
-    if figures:
-        from cwndlab.report import budget_figure
-        from cwndlab.report.contents import unmeasured_results
-
-        cells = {cell.id: cell.axes for cell in plan.cells if cell.sensitivity is None}
-        for cell, kind in budget_figure.budget_cells(figures, unmeasured_results(plan.study, cells)):
-            found.setdefault(cell, set()).add(kind)
+    cells = {cell.id: cell.axes for cell in plan.cells if cell.sensitivity is None}
+    results = unmeasured_results(plan.study, cells)
+    for cell, kind in budget_figure.budget_cells(plan.study.outline.figures, results):
+        found.setdefault(cell, set()).add(kind)
     return found
 
 
 def with_budgets(source: Recorded, results: Results, figures: Iterable[Figure]) -> Results:
     """The results with the time budgets that these figures show."""
-    if not any(figure.kind == "budget" for figure in figures):
-        return results
-    from cwndlab.report import budget_figure
-
     budgets: dict[tuple[str, str], Mapping[str, NDArray[Any]] | str] = {}
     for cell, kind in budget_figure.budget_cells(figures, results):
         if (cell, kind) not in budgets:
@@ -114,34 +107,5 @@ def _budgets(source: Recorded, cell: str, kind: str) -> Mapping[str, NDArray[Any
 
 def mean_times(source: Recorded, key: BudgetKey, cell: str | None = None) -> MeanTimes:
     """The mean seconds by part of the objects of a cell's first replicate; none if they are not known."""
-    from cwndlab.report import budget_figure  # few reports show budgets
-
     found = _budgets(source, cell or key.cell, key.kind)
     return {} if isinstance(found, str) else budget_figure.mean_times(found, (key.traffic,))[key.traffic]
-
-
-def with_mean_times(source: Recorded, one: Discrepancy, variations: Iterable[Variation]) -> Discrepancy:
-    """The discrepancy with where its objects' time goes, without and with the choice that explains most."""
-    key = one.budget_key
-    if key is None:
-        return one
-    best = one.moves.nearer[0]
-    runs = next(v.runs for v in variations if (v.axis, v.value) == (best.axis, best.value))
-    means = mean_times(source, key), mean_times(source, key, runs[one.cell])
-    return replace(one, budgets=one.budget_text(*means)) if all(means) else one
-
-
-def discrepancies_of_cells(
-    source: Recorded,
-    outputs: Outputs,
-    results: Results,
-    variations: Sequence[Variation],
-    cells: Collection[str],
-    *,
-    budgets: bool,
-) -> list[Discrepancy]:
-    """The numbers of these cells that are not the paper's, with their time `budgets` if wanted."""
-    from cwndlab.report.draft import discrepancies_of
-
-    found = [one for one in discrepancies_of(outputs, results, variations) if one.cell in cells]
-    return [with_mean_times(source, one, variations) for one in found] if budgets else found

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from cwndlab import _core
+from cwndlab.apps.diagnosis.budget_figure import BudgetKey, MeanTimes
+from cwndlab.apps.diagnosis.time_budgets import mean_times
 from cwndlab.base.arrow_tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS, read_table
+from cwndlab.base.writing import save_inside
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import watched_host
 from cwndlab.records.traces import (
@@ -18,12 +22,69 @@ from cwndlab.records.traces import (
     events_of_table,
     first_difference_of_stacks,
 )
-from cwndlab.report.twin import Twin
+from cwndlab.report.figures import Drawing
+from cwndlab.report.judge import Judged, judge
+from cwndlab.report.model import TwinView
+from cwndlab.results.result import RunResult
+from cwndlab.results.study_figures import with_budgets
 from cwndlab.runs.campaign import Campaign
 from cwndlab.runs.executors.protocol import sends_single_segments
 from cwndlab.runs.executors.threads import Threads
 
-from .result import RunResult
+from .both_figures import draw_both
+from .twin import Twin, TwinNumber, budget_key, pair_numbers, to_csv, view
+
+
+@dataclass(frozen=True)
+class KernelTwin:
+    """A kernel's judged results, and the simulator's of the same plan."""
+
+    judged: Judged
+    twin: Twin
+    rows: Sequence[TwinNumber]
+    #: The runs of the simulator and the kernel, for where the time of objects went.
+    campaigns: tuple[Campaign, Campaign] | None = None
+
+    @classmethod
+    def from_results(
+        cls, judged: Judged, twin: Twin, campaigns: tuple[Campaign, Campaign] | None = None
+    ) -> KernelTwin:
+        """Judges the simulator's results by the same tables, and pairs the numbers of both."""
+        return cls(judged, twin, pair_numbers(judge(judged.outputs, twin.results), judged), campaigns)
+
+    def draw(self) -> Sequence[Drawing]:
+        """The study's figures, of both."""
+        return draw_both(self.judged, self.twin.results)
+
+    def save(self, directory: Path) -> None:
+        """Writes agreement.csv."""
+        save_inside(directory, "agreement.csv", to_csv(self.rows))
+
+    def view(self) -> TwinView:
+        """What the report shows; runs of numbers that differ are simulated again, for time budgets."""
+        return view(self.twin, self.rows, self.judged, self._budgets())
+
+    def _budgets(self) -> Mapping[BudgetKey, tuple[MeanTimes, MeanTimes]]:
+        """Mean times in the simulator and on the kernel, for the numbers that differ."""
+        if self.campaigns is None:
+            return {}
+        simulator, kernel = self.campaigns
+        keys = dict.fromkeys(budget_key(row, self.judged.outputs.quantities) for row in self.rows)
+        means = {
+            key: (mean_times(simulator, key), mean_times(kernel, key)) for key in keys if key is not None
+        }
+        return {key: both for key, both in means.items() if all(both)}
+
+
+def simulate_twin(measured: RunResult, judged: Judged) -> KernelTwin | None:
+    """A kernel's results next to the simulator's; None if no cell of the plan can be simulated."""
+    simulator = simulate(measured.campaign)
+    if simulator is None:
+        return None
+    twin = twin_of(RunResult.from_campaign(simulator), measured)
+    twin = replace(twin, results=with_budgets(simulator, twin.results, judged.outputs.figures))
+    measured.simulated = twin.results
+    return KernelTwin.from_results(judged, twin, (simulator, measured.campaign))
 
 
 def simulate(kernel: Campaign) -> Campaign | None:

@@ -15,25 +15,23 @@ distances, each in standard deviations).
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from cwndlab.base.numbers import Floats
-
-from .distributions import LEVEL, binomial_cdf
-from .further import Asked, predict
-from .sample import Sample
-from .tables import JudgedCell, JudgedTable, asked_of, reference, samples_of
-from .verdict import Incompatible
+from cwndlab.stats.distributions import LEVEL, binomial_cdf
+from cwndlab.stats.further import Asked, predict
+from cwndlab.stats.sample import Sample
+from cwndlab.stats.tables import JudgedCell, JudgedTable, asked_of, reference, samples_of
+from cwndlab.stats.verdict import Incompatible
 
 if TYPE_CHECKING:
+    from cwndlab.stats.results import Results
     from cwndlab.study.cells import CellInfo
-
-    from .results import Results
 
 DRAWS = 400
 """How often our runs take the place of the paper's."""
@@ -100,6 +98,11 @@ class JointTest(NamedTuple):
         return (
             f"Of {len(self.means)} means of changes, {apart or 'none'} {are} incompatible; jointly {chance}."
         )
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The means, and the line below them."""
+        return (*(mean.text for mean in self.means), self.text)
 
 
 class _Play(NamedTuple):
@@ -289,6 +292,28 @@ class PlayedPaper:
             own += ((published - measured) / scale) ** 2
         p = (1 + int(np.count_nonzero(distances >= own))) / (DRAWS + 1)
         return JointTest(tuple(means), p)
+
+    @property
+    def mean_lines(self) -> tuple[str, ...]:
+        """The means of changes in words, and what all give together."""
+        return self.joint.lines if self.joint is not None else ()
+
+    @property
+    def mean_changes(self) -> Mapping[str, object] | None:
+        """The means of changes for JSON."""
+        if self.joint is None:
+            return None
+        means = [{**mean._asdict(), "compatible": mean.compatible} for mean in self.joint.means]
+        return {"p": self.joint.p, "means": means}
+
+
+def read_mean_lines(mean_changes: Mapping[str, Any]) -> tuple[str, ...]:
+    """`PlayedPaper.mean_lines` from what `mean_changes` gave; none if it cannot be read."""
+    try:
+        means = [{key: mean[key] for key in MeanChange._fields} for mean in mean_changes["means"]]
+        return JointTest(tuple(MeanChange(**mean) for mean in means), float(mean_changes["p"])).lines
+    except (KeyError, TypeError, ValueError):
+        return ()
 
 
 def _random(name: str) -> np.random.Generator:

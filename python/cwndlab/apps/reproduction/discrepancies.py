@@ -6,23 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from cwndlab.apps.diagnosis.budget_figure import BudgetKey, MeanTimes, changes, objects_of
+from cwndlab.apps.reproduction.choice_effects import ChoiceOutcome, Move, Moves, moves_of
 from cwndlab.base.writing import plain_row
-from cwndlab.stats.sensitivity import ChoiceOutcome, Move, Moves, moves_of
+from cwndlab.report.digits import number, percent
 from cwndlab.stats.verdict import Verdict, relative_difference
 
-from .budget_figure import BudgetKey, MeanTimes, changes
-from .digits import number, percent
-
 if TYPE_CHECKING:
-    from cwndlab.stats.results import Results
-    from cwndlab.study.schema import Quantity
-
-    from .judge import Judged
+    from cwndlab.report.judge import Judged
 
 #: So many of the choices that move a number are named.
 NAMED = 3
-#: The kind of objects whose time a metric measures, apart from those that name it in `kind`.
-_KINDS = {"median_delay": "page", "transaction_rate": "transaction"}
 
 
 @dataclass(frozen=True)
@@ -91,15 +85,6 @@ class Discrepancy:
         """
         return BudgetKey(self.cell, self.kind, self.traffic) if self.kind and self.moves.nearer else None
 
-    def budget_text(self, before: MeanTimes, after: MeanTimes) -> str:
-        """Where the mean time of its objects goes, without and with the choice that explains most."""
-        best = self.moves.nearer[0]
-        return (
-            f"With {best.axis} = {best.value} the mean {self.kind} of the first run takes "
-            f"{1e3 * sum(after.values()):.0f} ms instead of {1e3 * sum(before.values()):.0f}: "
-            f"{changes(before, after)}."
-        )
-
     def _words(self, move: Move) -> str:
         """A choice and what it does."""
         unit = f" {self.unit}" if self.unit else ""
@@ -119,7 +104,11 @@ class Discrepancy:
         return "\n".join([head, *(f"  {line}" for line in self.lines)])
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON; null stands for what could not be measured."""
+        """For JSON; null stands for what could not be measured.
+
+        >>> [apart.to_dict() for apart in run.discrepancies()]  # without published numbers
+        []
+        """
         moves = [
             {
                 "choice": move.axis,
@@ -147,23 +136,28 @@ class Discrepancy:
         return {**plain_row(own), "moves": [plain_row(move) for move in moves]}
 
 
+def budget_text(discrepancy: Discrepancy, before: MeanTimes, after: MeanTimes) -> str:
+    """Where the mean time of its objects goes, without and with the choice that explains most."""
+    best = discrepancy.moves.nearer[0]
+    return (
+        f"With {best.axis} = {best.value} the mean {discrepancy.kind} of the first run takes "
+        f"{1e3 * sum(after.values()):.0f} ms instead of {1e3 * sum(before.values()):.0f}: "
+        f"{changes(before, after)}."
+    )
+
+
 #: Table -> row and column -> what is known of a number that is not the paper's.
 Discrepancies: TypeAlias = Mapping[str, Mapping[tuple[int, int], Discrepancy]]
 
 
-def discrepancies(
-    judged: Judged,
-    results: Results,
-    outcomes: Sequence[ChoiceOutcome],
-    quantities: Mapping[str, Quantity] | None = None,
-) -> Discrepancies:
+def discrepancies(judged: Judged, outcomes: Sequence[ChoiceOutcome]) -> Discrepancies:
     """The numbers of judged tables that are not the paper's, with what each choice makes of them."""
     found: dict[str, dict[tuple[int, int], Discrepancy]] = {}
     for table in judged.grids:
-        for at, moves in moves_of(table, results, outcomes).items():
+        for at, moves in moves_of(table, judged.results, outcomes).items():
             cell = moves.cell
             assert cell.estimate is not None and cell.published is not None and cell.judgement is not None
-            quantity = (quantities or {}).get(table.column(cell).quantity)
+            quantity = judged.outputs.quantities.get(table.column(cell).quantity)
             found.setdefault(table.id, {})[at] = Discrepancy(
                 table.id,
                 cell.cell,
@@ -205,10 +199,3 @@ def explained_text(found: Sequence[Discrepancy], choices: int, *, run: bool) -> 
         if mine:
             parts.append(f"{sum(one.explained for one in mine)} of {len(mine)} numbers that {words}")
     return f"A choice that was run brings {' and '.join(parts)} nearer to the published value."
-
-
-def objects_of(quantity: Quantity) -> tuple[str, str]:
-    """The kind of objects whose time a quantity measures, and their traffic entry; empty words otherwise."""
-    kind, traffic = quantity.options.get("kind"), quantity.options.get("traffic")
-    found = kind if isinstance(kind, str) else _KINDS.get(quantity.metric or "", "")
-    return found, traffic if isinstance(traffic, str) else ""

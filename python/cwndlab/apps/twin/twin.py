@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cwndlab.apps.diagnosis.budget_figure import BudgetKey, MeanTimes, changes, objects_of
 from cwndlab.base.writing import csv_text, with_unit
+from cwndlab.report.digits import number
+from cwndlab.report.judge import Judged
+from cwndlab.report.model import TwinGroup, TwinRow, TwinView
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.listing import JudgedListing
 from cwndlab.stats.sample import relate
@@ -18,17 +22,10 @@ from cwndlab.stats.tables import JudgedTable, number_of_cell
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 from cwndlab.study.kernels import AXIS
 
-from .budget_figure import BudgetKey, MeanTimes, changes
-from .digits import number
-from .discrepancies import objects_of
-from .model import TwinGroup, TwinRow, TwinView
-
 if TYPE_CHECKING:
     from cwndlab.records.traces import Difference, Event
     from cwndlab.stats.results import Results
     from cwndlab.study.schema import Quantity
-
-    from .judge import Judged
 
 RULE = (
     "In each replicate, simulator and kernel request the same objects after the same pauses, so differences "
@@ -88,10 +85,10 @@ class Twin:
     about: str = ""
 
 
-def rows_of(sim: Judged, kernel: Judged, twin: Twin, b: Results) -> list[TwinNumber]:
+def pair_numbers(sim: Judged, kernel: Judged) -> list[TwinNumber]:
     """The numbers of the study's tables, in their order, then those of none."""
     rows: list[TwinNumber] = []
-    a = twin.results
+    a, b = sim.results, kernel.results
     found = {table.id: table for table in kernel.tables}
     for x in sim.tables:
         y = found.get(x.id)
@@ -192,16 +189,15 @@ def budget_key(row: TwinNumber, quantities: Mapping[str, Quantity]) -> BudgetKey
 def view(
     twin: Twin,
     rows: Sequence[TwinNumber],
-    kernel: Results,
-    titles: Mapping[str, str],
-    quantities: Mapping[str, Quantity],
+    judged: Judged,
     budgets: Mapping[BudgetKey, tuple[MeanTimes, MeanTimes]],
 ) -> TwinView:
-    """What the report shows.
+    """What the report of a kernel's `judged` results shows.
 
-    `titles` are those of the tables; `budgets` have the mean times in the simulator and on the kernel by
-    `budget_key`.
+    `budgets` have the mean times in the simulator and on the kernel by `budget_key`.
     """
+    kernel, quantities = judged.results, judged.outputs.quantities
+    titles = {spec.id: spec.title for spec in judged.outputs.tables}
     traces = {cell: _trace_text(found) for cell, found in twin.first_differences.items()}
     keys = {row: budget_key(row, quantities) for row in rows}
     # In the order of the rows; each sentence once, however many rows it explains.
@@ -228,6 +224,7 @@ def view(
         groups.append(TwinGroup(titles.get(table, table) or "Numbers of no table", tuple(shown), not table))
     tested, apart = count_apart(rows)
     count = f"Of {tested} intervals of differences, {apart} exclude 0." if tested else ""
+    agreement = f"Kernel and simulator differ significantly in {apart or 'none'} of {tested} numbers."
     lines = tuple(dict.fromkeys(f"{cells_in_words[key.cell]}. {text}" for key, text in words.items() if text))
     return TwinView(
         tuple(groups),
@@ -236,7 +233,9 @@ def view(
         twin.about,
         count,
         RULE + _more_runs(rows),
+        agreement if tested else "",
         lines,
+        last=any(AXIS in cell.axes for cell in kernel.cells),
     )
 
 

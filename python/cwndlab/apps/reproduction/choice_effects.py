@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from cwndlab.base.numbers import median
-
-from .distributions import LEVEL
-from .intervals import Interval
-from .sample import relate
-from .tables import JudgedCell, JudgedTable, number_of_cell, reference
-from .verdict import Verdict
+from cwndlab.stats.distributions import LEVEL
+from cwndlab.stats.intervals import Interval
+from cwndlab.stats.sample import relate
+from cwndlab.stats.tables import JudgedCell, JudgedTable, number_of_cell, reference
+from cwndlab.stats.verdict import Verdict
 
 if TYPE_CHECKING:
+    from cwndlab.stats.claims import JudgedClaim
+    from cwndlab.stats.results import Estimate, Results, Variation
     from cwndlab.study.cells import CellInfo
     from cwndlab.study.outputs import Column
-
-    from .claims import JudgedClaim
-    from .results import Estimate, Results, Variation
 
 #: A number is near zero below this share of the largest of its quantity in the table.
 NEAR_ZERO = 0.05

@@ -11,11 +11,7 @@ import numpy as np
 from cwndlab.base.errors import StudyError
 from cwndlab.base.numbers import Columns
 from cwndlab.records.critical_path import PARTS
-from cwndlab.stats import series
-from cwndlab.stats.results import Results
-from cwndlab.study.outputs import Figure, Scalar
-
-from .canvas import (
+from cwndlab.report.canvas import (
     INK,
     Row,
     Spec,
@@ -28,7 +24,11 @@ from .canvas import (
     panel_of_size,
     stack,
 )
-from .looks import labels_of
+from cwndlab.report.looks import labels_of
+from cwndlab.stats import series
+from cwndlab.stats.results import Results
+from cwndlab.study.outputs import Figure, Scalar
+from cwndlab.study.schema import Quantity
 
 #: A part is named as changed if it changes by this share of the object's time.
 CHANGED = 0.05
@@ -71,6 +71,9 @@ WORDS = {
     "max-window": "largest window",
     "delayed-ack": "delayed ACK",
 }
+
+#: The kind of objects whose time a metric measures, apart from those that name it in `kind`.
+_MEASURED = {"median_delay": "page", "transaction_rate": "transaction"}
 
 
 MeanTimes: TypeAlias = Mapping[str, float]
@@ -209,3 +212,10 @@ def _fold_small_parts(mean: dict[str, float], shown: list[str]) -> dict[str, flo
     other = sum(spent for part, spent in mean.items() if part not in shown)
     kept = {part: mean[part] for part in shown if part in mean}
     return kept | ({OTHER: other} if other else {})
+
+
+def objects_of(quantity: Quantity) -> tuple[str, str]:
+    """The kind of objects whose time a quantity measures, and their traffic entry; empty words otherwise."""
+    kind, traffic = quantity.options.get("kind"), quantity.options.get("traffic")
+    found = kind if isinstance(kind, str) else _MEASURED.get(quantity.metric or "", "")
+    return found, traffic if isinstance(traffic, str) else ""

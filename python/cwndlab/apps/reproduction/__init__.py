@@ -1,0 +1,1 @@
+"""How the numbers of a reproduction differ from its paper's, and what may explain that."""

@@ -1,0 +1,56 @@
+"""The figures of a kernel's report: its results and the simulator's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cwndlab.report.contents import Outputs
+from cwndlab.report.figures import SIMULATOR as ENDING
+from cwndlab.report.figures import Drawing
+from cwndlab.report.judge import Judged
+from cwndlab.report.overlay import KERNEL, OVERLAID, SIMULATOR, overlay
+from cwndlab.report.write import draw_figures
+from cwndlab.stats.results import Results
+from cwndlab.study.kernels import AXIS, title_suffix
+from cwndlab.study.outputs import Figure
+
+
+def draw_both(judged: Judged, simulated: Results) -> list[Drawing]:
+    """The figures of a kernel's and the simulator's results: both in one where there is room, else pairs."""
+    outputs, kernel, omitted = judged.outputs, judged.results, judged.omitted
+    both = overlay(kernel, simulated, (KERNEL, SIMULATOR))
+    axis = list(both.labels.axes)[-1]
+    shared = [figure for figure in outputs.figures if figure.kind in OVERLAID and AXIS not in figure.where]
+    joint = [
+        figure.model_copy(update={"series": [*figure.series, axis], "about": _describe(figure)})
+        for figure in shared
+    ]
+    rest = [figure for figure in outputs.figures if figure not in shared]
+    sides = (draw_figures(outputs, rest, kernel, omitted), draw_figures(outputs, rest, simulated, []))
+    drawings = [*draw_figures(outputs, joint, both, omitted), *_pairs(outputs, *sides)]
+    order = [figure.id for figure in outputs.figures]
+    return sorted(drawings, key=lambda drawing: order.index(drawing.figure))
+
+
+def _describe(figure: Figure) -> str | None:
+    """What a figure says of itself, and what distinguishes its lines or bars of kernel and simulator."""
+    if not figure.series and len(figure.drawn_quantities) < 2:  # they are named
+        return figure.about
+    look = "Outlined" if figure.kind == "bar" else "Dashed"
+    return f"{figure.about or ''} {look}: simulator.".strip()
+
+
+def _pairs(outputs: Outputs, kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Drawing]:
+    """Each figure of the kernel's, followed by the simulator's; of several kernels by the first's alone."""
+    other = {drawing.id: drawing for drawing in simulated}
+    kernels = {spec.id: str(spec.where[AXIS]) for spec in outputs.figures if AXIS in spec.where}
+    first = next(iter(kernels.values()), None)
+    pairs = []
+    for drawing in kernel:
+        own = kernels.get(drawing.id)
+        pairs.append(drawing if own else drawing._replace(title=f"{drawing.title} (kernel)"))
+        if drawing.id in other and own in (None, first):
+            twin = other[drawing.id]
+            title = f"{twin.title.removesuffix(title_suffix(own) if own else '')} (simulator)"
+            pairs.append(twin._replace(id=f"{twin.id}{ENDING}", title=title))
+    return pairs
