@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cwndlab.records.traces import Event, first_difference
+from cwndlab.apps.packets.trace_difference import Event, first_difference
 
 TOLERANCE_S = 0.002
 

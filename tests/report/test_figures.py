@@ -15,12 +15,12 @@ import pytest
 import synthetic
 from cwndlab.api import Study
 from cwndlab.apps.notebook.altair_charts import chart
+from cwndlab.apps.packets.sequence import DRAWN, decimate, time_sequence_rows
 from cwndlab.base.errors import StudyError
 from cwndlab.report import canvas, lines
 from cwndlab.report.figures import draw
 from cwndlab.report.looks import colours_of, dashes_of, fills_of
 from cwndlab.report.overlay import overlay
-from cwndlab.report.packets import DRAWN, decimate, time_sequence_rows
 from cwndlab.report.palette import PALETTE, PLAIN
 from cwndlab.report.svg import inline_svg
 from cwndlab.stats import series
@@ -502,7 +502,7 @@ def test_panels_of_a_time_sequence_graph_have_marks_of_one_size(monkeypatch: pyt
     alone = [draw(figure(kind="time-sequence", where={**TAHOE, "iw": iw}), TRACE).svg for iw in (1, 4)]
     few, many = sorted(len(marks_of(svg, "point")) for svg in alone)
     assert few < many
-    monkeypatch.setattr("cwndlab.report.figures.CROWD", many)  # one panel is crowded, the other is not
+    monkeypatch.setattr("cwndlab.apps.packets.graphs.CROWD", many)  # one panel is crowded, the other is not
     both = draw(figure(kind="time-sequence", where=TAHOE, panels="iw"), TRACE).svg
     colour = next(colour for event, colour, _ in DRAWN if event == "send")
     marks = re.findall(f'<path transform="[^"]*" d="([^"]*)" fill="{colour}"', both)

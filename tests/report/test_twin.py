@@ -12,6 +12,7 @@ import pytest
 
 import synthetic
 from cwndlab.apps.diagnosis.budget_figure import BudgetKey
+from cwndlab.apps.packets.trace_difference import Difference, Event
 from cwndlab.apps.twin.twin import (
     RULE,
     Twin,
@@ -25,7 +26,6 @@ from cwndlab.apps.twin.twin import (
     to_csv,
     view,
 )
-from cwndlab.records.traces import Difference, Event
 from cwndlab.report.contents import Outputs
 from cwndlab.report.judge import Judged
 from cwndlab.stats.intervals import Interval

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cwndlab.api import Study
+from cwndlab.apps.packets.trace_difference import Difference, events_of_table, first_difference
 from cwndlab.base.arrow_tables import FIRST_SEGMENTS
 from cwndlab.base.errors import OutputError, RunError, StudyError, nearest
 from cwndlab.base.writing import number_of, write_atomic
-from cwndlab.records.traces import Difference, events_of_table, first_difference
 from cwndlab.results.result import RunResult
 from cwndlab.stats.difference import NumberDifference, compare_datasets
 

@@ -7,17 +7,14 @@ theme; the files in figures/ get a white ground. Packet-level graphs draw one ma
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from html import escape
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
-import numpy as np
-
-from cwndlab.base.errors import StudyError, nearest
-from cwndlab.base.numbers import Columns
+from cwndlab.base.errors import StudyError
 from cwndlab.base.writing import with_unit
 from cwndlab.stats import series
 from cwndlab.stats.results import Results
@@ -26,28 +23,22 @@ from cwndlab.study.outputs import Figure
 from . import lines as line_figure
 from .canvas import (
     BROAD,
-    CROWD,
     LOG,
-    PANELS,
     Row,
     Spec,
     field,
     in_columns,
-    layer_chart,
     legend_of,
     look_by_name,
     mark,
     mark_chart,
     narrow_figure,
-    panel_height,
     panel_of_size,
-    panel_width,
     stack,
     title_lines,
 )
 from .drawing import draw_svg
 from .looks import colours_of, dashes_of, labels_of
-from .packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from .palette import PALETTE
 from .svg import inline_svg, on_white
 
@@ -120,12 +111,12 @@ def draw(spec: Figure, results: Results) -> Drawing:
     spec, instead = series.restrict_to_run_cells(spec, results)
     shown = list(series.figure_cells(spec, results))
     panels = len(shown if spec.kind in RECORDED else {panel for panel, _, _ in shown})
-    made = []
+    drawer, drawn = find_drawer(spec.kind), []
     for size in (in_columns(spec, panels), narrow_figure(spec)):
-        chart, rows, words = KINDS[spec.kind](size, results)
-        made.append(draw_svg(chart, rows))
+        chart, rows, words = drawer(size, results)
+        drawn.append(draw_svg(chart, rows))
     title = f"{spec.title} (here {instead})" if instead else spec.title
-    return Drawing(spec.id, title, spec.about, words, *made)
+    return Drawing(spec.id, title, spec.about, words, *drawn)
 
 
 # ── from values: cdf, ellipse ────────────────────────────────────────────
@@ -205,189 +196,28 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
     return stack(charts, spec), rows, words
 
 
-def _budget(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
-    """Where the time of objects went, which an application finds out."""
-    chart, rows, words = import_module("cwndlab.apps.diagnosis.budget_figure").bars(spec, results)
-    return chart, rows, words
+Drawer: TypeAlias = Callable[[Figure, Results], tuple[Spec, dict[str, list[Row]], str]]
+"""Makes a figure's chart, its data, and what is to be seen in words."""
 
-
-# ── from records: time-sequence, cwnd, queue ────────────────────────────────────────────
-
-
-def _records(spec: Figure, results: Results) -> list[tuple[str, str, Columns]]:
-    """Cell, panel title and records of each panel; missing records are an error that names the probe."""
-    table, found = RECORDED[spec.kind], []
-    for panel, name, cell in series.figure_cells(spec, results):
-        title = ", ".join(part for part in (series.panel_title(spec, results, panel), name) if part)
-        try:
-            found.append((cell.id, title, results.records.table(cell.id, table)))
-        except KeyError:
-            raise StudyError(
-                f"cell {cell.id} has no {table} records",
-                key=f"figures.{spec.id}",
-                right=f"set [probes] {PROBES[table]}",
-            ) from None
-    if not any(len(columns["time_ns"]) for _, _, columns in found):
-        raise StudyError(f"no {table} were recorded", key=f"figures.{spec.id}")
-    if len(found) > PANELS:
-        raise StudyError(
-            f"{len(found)} cells, a panel each",
-            key=f"figures.{spec.id}.where",
-            right=f"select {PANELS} at most",
-        )
-    if len({title for _, title, _ in found}) < len(found):
-        raise StudyError(
-            f"{len(found)} cells share a panel", key=f"figures.{spec.id}", right="fix their axes in `where`"
-        )
-    return found
-
-
-def _window(spec: Figure) -> tuple[float, float]:
-    return spec.start or 0.0, spec.until if spec.until is not None else float("inf")
-
-
-def _time_sequence(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
-    window = _window(spec)
-    rows: dict[str, list[Row]] = {}
-    titles = []
-    recorded = _records(spec, results)
-    for number, (_, title, columns) in enumerate(recorded):
-        rows[f"panel{number}"] = time_sequence_rows(
-            columns, window, spec.connection or 0, panel_width(spec), panel_height(spec)
-        )
-        rows[f"panel{number}"].sort(key=lambda row: RANK[row["event"]])
-        titles.append(title)
-    # draw the window's edge only where it is near, so that it does not flatten the sent data
-    low, high = (
-        f((r["segment"] for panel in rows.values() for r in panel if r["event"] != EDGE), default=0)
-        for f in (min, max)
-    )
-    for name, panel in rows.items():
-        if min((row["segment"] for row in panel if row["event"] == EDGE), default=0) > high + 1:
-            rows[name] = [row for row in panel if row["event"] != EDGE]
-    events = [row for panel in rows.values() for row in panel]
-    if not events:
-        which = f"connection {spec.connection or 0} from {window[0]:g} to {window[1]:g} s"
-        raise StudyError(f"no packets of {which} were recorded", key=f"figures.{spec.id}")
-    present = {row["event"] for row in events}
-    shown = [e for e in DRAWN if e[0] in present]
-    domain = [e[0] for e in shown]
-    # One scale for all panels, so that they can be compared.
-    last = window[1] if np.isfinite(window[1]) else max((row["time"] for row in events), default=1.0)
-    span = {"domain": [window[0], last], "nice": False}
-    x = field("time:Q", title=spec.x_title or "time (s)", scale=span)
-    numbers = {"domain": [max(0, low - 1), high + 1], "nice": False}
-    y = field("segment:Q", title=spec.y_title or "packet number", scale=numbers)
-    panels = []
-    large = all(len(panel) < CROWD for panel in rows.values())
-    for name, title in zip(rows, titles, strict=True):
-        layers = sequence_layers(large, shown, x, y, high + 1)
-        panels.append(panel_of_size(layer_chart(name, layers), title, spec))
-    words = "time-sequence graph: packet number against time for " + ", ".join(domain)
-    return stack(panels, spec), rows, words
-
-
-def _cwnd(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
-    panels = []
-    for _, title, columns in _records(spec, results):
-        mine = columns["connection"] == (spec.connection or 0)
-        mine &= np.asarray(columns["from_client"], dtype=bool) == busy_side(columns, mine)
-        time = columns["time_ns"][mine] / 1e9
-        ssthresh = columns["ssthresh_bytes"][mine].astype(np.float64)
-        cwnd = columns["cwnd_bytes"][mine].astype(np.float64)
-        # An ssthresh not yet set is missing (-1) or endless; drawn, it would flatten everything else.
-        ssthresh[(ssthresh < 0) | (ssthresh > 4 * max(1.0, float(cwnd.max(initial=1.0))))] = np.nan
-        lines = {"cwnd": cwnd / 1000, "ssthresh": ssthresh / 1000}
-        panels.append(_Panel(title, "window (kB)", time, lines))
-    return _against_time(spec, panels, _window(spec))
-
-
-def busy_side(columns: Columns, mine: Any) -> bool:
-    """The side whose window moves: with bulk data one way the other's is constant."""
-    client = np.asarray(columns["from_client"], dtype=bool)
-    spread = [len(np.unique(columns["cwnd_bytes"][mine & (client == side)])) for side in (False, True)]
-    return spread[1] >= spread[0]
-
-
-def _link(spec: Figure, results: Results, cell: str, recorded: Any) -> int:
-    """Index of the link that a queue figure shows."""
-    if isinstance(spec.link, int):
-        return spec.link
-    if spec.link is None:
-        return int(recorded[0]) if len(recorded) else 0
-    names = list(results.records.links(cell))
-    if spec.link not in names:
-        raise StudyError(
-            f"no link {spec.link!r}", key=f"figures.{spec.id}.link", right=nearest(spec.link, names)
-        )
-    return names.index(spec.link)
-
-
-def _queue(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
-    panels = []
-    for cell, title, columns in _records(spec, results):
-        link = _link(spec, results, cell, columns["link"])
-        mine = columns["link"] == link
-        unit, size = "packets", 1
-        average = np.asarray(columns["average"][mine] if "average" in columns else (), dtype=np.float64)
-        has_average = bool(np.isfinite(average).any()) and np.nanmax(average) > 0
-        if has_average and results.records.average_unit(cell, link) == "bytes":
-            unit, size = "bytes", 1000
-        lines = {"queue": columns[unit][mine].astype(np.float64) / size}
-        if has_average:
-            lines["average"] = average / size
-        y_title = f"queue ({'kB' if unit == 'bytes' else unit})"
-        panels.append(_Panel(title, y_title, columns["time_ns"][mine] / 1e9, lines))
-    return _against_time(spec, panels, _window(spec))
-
-
-class _Panel(NamedTuple):
-    """Lines against time."""
-
-    title: str
-    y_title: str
-    time: Any
-    lines: dict[str, Any]
-
-
-def _against_time(
-    spec: Figure,
-    panels: Sequence[_Panel],
-    window: tuple[float, float],
-) -> tuple[Spec, dict[str, list[Row]], str]:
-    names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
-    # One time scale for all panels, so that they can be compared.
-    last = max((float(panel.time[-1]) for panel in panels if len(panel.time)), default=1.0)
-    span = {"domain": [window[0], min(window[1], last)], "nice": False}
-    rows: dict[str, list[Row]] = {}
-    charts = []
-    for number, (title, y_title, time, lines) in enumerate(panels):
-        data = f"panel{number}"
-        rows[data] = [
-            {"time": float(t), "y": float(v), "series": name}
-            for name, values in lines.items()
-            for t, v in zip(*decimate(time, values, window, panel_width(spec)), strict=True)
-        ]
-        legend = legend_of(labels_of(names), "stroke", spec, panels=len(panels))
-        encoding = {
-            "x": field("time:Q", title=spec.x_title or "time (s)", scale=span),
-            "y": field("y:Q", title=spec.y_title or y_title, axis={"tickMinStep": 1}),
-            "color": look_by_name("series:N", names, PALETTE, legend=legend),
-            "strokeDash": look_by_name("series:N", names, dashes_of(names, spec), legend=legend),
-        }
-        chart = mark_chart(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
-        charts.append(panel_of_size(chart, title, spec))
-    shown = " and ".join(dict.fromkeys(panel.y_title for panel in panels))
-    return stack(charts, spec), rows, f"{shown} against time: {', '.join(names)}"
-
-
-KINDS: dict[str, Callable[[Figure, Results], tuple[Spec, dict[str, list[Row]], str]]] = {
+_DRAWERS: dict[str, Drawer] = {
     "line": partial(line_figure.draw, bars=False),
     "bar": partial(line_figure.draw, bars=True),
     "cdf": _cdf,
     "ellipse": _ellipse,
-    "time-sequence": _time_sequence,
-    "cwnd": _cwnd,
-    "queue": _queue,
-    "budget": _budget,
 }
+#: Graphs of the records of single runs are drawn by applications: module and function.
+_OF_RECORDS = {
+    "time-sequence": ("packets.graphs", "draw_sequence"),
+    "cwnd": ("packets.graphs", "draw_windows"),
+    "queue": ("packets.graphs", "draw_queues"),
+    "budget": ("diagnosis.budget_figure", "bars"),
+}
+
+
+def find_drawer(kind: str) -> Drawer:
+    """What draws figures of a kind."""
+    if kind in _DRAWERS:
+        return _DRAWERS[kind]
+    module, name = _OF_RECORDS[kind]
+    drawer: Drawer = getattr(import_module(f"cwndlab.apps.{module}"), name)
+    return drawer

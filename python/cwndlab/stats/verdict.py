@@ -272,7 +272,7 @@ class Incompatible(NamedTuple):
     expected: float
     low: int
     high: int
-    """Between which 95 % of the draws are in which our own runs take the paper's place (`stats.played`)."""
+    """Between which 95 % of the draws are in which our own runs take the paper's place (`played`)."""
 
     @property
     def text(self) -> str:

@@ -7,14 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from cwndlab.base.errors import OutputError, StudyError
-from cwndlab.records.traces import (
+from cwndlab.apps.packets.trace_difference import (
     Difference,
     Event,
     events_of_columns,
     first_difference,
     first_difference_of_stacks,
 )
+from cwndlab.base.errors import OutputError, StudyError
 from cwndlab.report import render
 from cwndlab.report.figures import draw
 from cwndlab.report.overlay import OVERLAID, overlay

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.report import lines
 from cwndlab.report.canvas import INK, LINE, ROOM, TITLE_Y, Row, Spec
-from cwndlab.report.figures import KINDS
+from cwndlab.report.figures import find_drawer
 from cwndlab.stats import series
 from cwndlab.stats.results import Results
 from cwndlab.study.outputs import Figure
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def chart(spec: Figure, results: Results) -> alt.TopLevelMixin:
     """A figure as a chart with its data, to be shown by a notebook: it can be moved and zoomed."""
     spec, instead = series.restrict_to_run_cells(spec, results)
-    kind = KINDS[spec.kind] if spec.kind != "line" else partial(lines.draw, bars=False, named=False)
+    kind = find_drawer(spec.kind) if spec.kind != "line" else partial(lines.draw, bars=False, named=False)
     made, rows, _ = kind(spec, results)
     return interactive_chart(made, rows, f"{spec.title} (here {instead})" if instead else spec.title)
 

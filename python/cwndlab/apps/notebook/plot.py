@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from cwndlab.apps.packets.graphs import busy_side
+from cwndlab.apps.packets.sequence import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.base.core import KeptRecords
 from cwndlab.base.errors import NotFoundError, check_arguments, nearest
 from cwndlab.base.writing import with_unit
@@ -23,8 +25,6 @@ from cwndlab.report.canvas import (
     mark,
     mark_chart,
 )
-from cwndlab.report.figures import busy_side
-from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.report.palette import PALETTE
 from cwndlab.results.records import RecordTables, queue, rows_of_flow, segments, with_intervals
 from cwndlab.study.units import seconds

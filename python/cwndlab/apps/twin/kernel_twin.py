@@ -11,17 +11,17 @@ from pathlib import Path
 from cwndlab import _core
 from cwndlab.apps.diagnosis.budget_figure import BudgetKey, MeanTimes
 from cwndlab.apps.diagnosis.time_budgets import mean_times
-from cwndlab.base.arrow_tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS, read_table
-from cwndlab.base.writing import save_inside
-from cwndlab.plan.plan import Cell
-from cwndlab.plan.scenario import watched_host
-from cwndlab.records.traces import (
+from cwndlab.apps.packets.trace_difference import (
     DEFAULT_TOLERANCE_S,
     Difference,
     Event,
     events_of_table,
     first_difference_of_stacks,
 )
+from cwndlab.base.arrow_tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS, read_table
+from cwndlab.base.writing import save_inside
+from cwndlab.plan.plan import Cell
+from cwndlab.plan.scenario import watched_host
 from cwndlab.report.figures import Drawing
 from cwndlab.report.judge import Judged, judge
 from cwndlab.report.model import TwinView

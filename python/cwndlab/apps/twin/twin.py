@@ -23,7 +23,7 @@ from cwndlab.stats.verdict import Judgement, Verdict, decimals
 from cwndlab.study.kernels import AXIS
 
 if TYPE_CHECKING:
-    from cwndlab.records.traces import Difference, Event
+    from cwndlab.apps.packets.trace_difference import Difference, Event
     from cwndlab.stats.results import Results
     from cwndlab.study.schema import Quantity
 

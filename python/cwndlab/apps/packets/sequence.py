@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.base.numbers import Columns
-
-from .canvas import INK, Spec, look_by_name, mark
+from cwndlab.report.canvas import INK, Spec, look_by_name, mark
 
 EVENTS = ("send", "retransmit", "timeout", "ack", "dupack", "drop", "mark")
 """Events of the segments table that a time-sequence graph draws."""

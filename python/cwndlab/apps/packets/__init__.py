@@ -1,0 +1,1 @@
+"""Packets, windows and queues of single runs: their graphs, and where two traces differ."""
