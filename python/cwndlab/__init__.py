@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from cwndlab.apps.captures.explain_capture import explain_capture
     from cwndlab.apps.diagnosis.diagnosis import Diagnosis
     from cwndlab.apps.notebook.plot import Plots
+    from cwndlab.apps.notebook.stream import Replicate, Stream
     from cwndlab.apps.notebook.widget import ExplorePage, PageWidget
     from cwndlab.apps.reproduction.discrepancies import Discrepancy
     from cwndlab.metrics import RunView, metric
     from cwndlab.plan.plan import Cell, Plan
     from cwndlab.results.records import RecordTables
     from cwndlab.results.result import RunResult
-    from cwndlab.results.stream import Replicate, Stream
     from cwndlab.runs.run_options import OptionFields, RunOptions
     from cwndlab.stats.results import Estimate
     from cwndlab.study.outputs import Claim, Column, Figure, Table
@@ -135,7 +135,7 @@ _HOMES = {
     "cwndlab.apps.notebook.widget": ("ExplorePage", "PageWidget"),
     "cwndlab.apps.reproduction.discrepancies": ("Discrepancy",),
     "cwndlab.results.result": ("RunResult",),
-    "cwndlab.results.stream": ("Replicate", "Stream"),
+    "cwndlab.apps.notebook.stream": ("Replicate", "Stream"),
     "cwndlab.results.records": ("RecordTables",),
     "cwndlab.runs.run_options": ("RunOptions",),
     "cwndlab.stats.results": ("Estimate",),

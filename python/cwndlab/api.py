@@ -31,9 +31,8 @@ from cwndlab.study.sections import Keys, Sections, laws_of, to_plain
 from cwndlab.study.study_spec import StudySpec
 
 if TYPE_CHECKING:
-    from cwndlab import ExplorePage
+    from cwndlab import ExplorePage, Stream
     from cwndlab._core import CongestionControl
-    from cwndlab.results.stream import Stream
     from cwndlab.runs.run_options import FurtherOptions, RunOptions
 
 
@@ -421,7 +420,9 @@ class Study(StudySpec):
 
         """
         study = self.configure(changes or {}, codes_of(cc or {}))
-        return execution.stream(study, options, out=out, **more)
+        start = import_module("cwndlab.apps.notebook.stream").start
+        stream: Stream = start(study, options, out=out, **more)
+        return stream
 
 
 @check_arguments

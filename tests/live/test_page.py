@@ -15,9 +15,9 @@ import pytest
 
 import cwndlab
 import synthetic
+from cwndlab.apps.live.embed import engine_module
 from cwndlab.apps.rewrite.pdf import print_pdf
 from cwndlab.base.errors import OutputError
-from cwndlab.report.embed import engine_module
 from cwndlab.report.judge import Outputs
 from cwndlab.stats.results import Results
 

@@ -280,7 +280,7 @@ UNREACHED = {
     *(f"pyarrow.{name}" for name in ("compute", "dataset", "fs", "parquet")),
     *(f"cwndlab.report.{name}" for name in ("canvas", "figures", "svg")),
     *(f"cwndlab.stats.{name}" for name in ("claims", "expression", "listing", "series")),
-    *("cwndlab.results.stream", "cwndlab.study.edit"),
+    *("cwndlab.apps.notebook.stream", "cwndlab.study.edit"),
 }
 
 

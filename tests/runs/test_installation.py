@@ -60,7 +60,7 @@ def test_what_is_missing_says_what_it_is_for_and_how_to_get_it(monkeypatch: pyte
     monkeypatch.setattr(importlib.metadata, "version", none)
     monkeypatch.setattr(shutil, "which", lambda tool: None)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: Usage(0, 0, 100_000_000))
-    monkeypatch.setattr("cwndlab.report.embed.engine_module", lambda digest: "it is of another version")
+    monkeypatch.setattr("cwndlab.apps.live.embed.engine_module", lambda digest: "it is of another version")
     checks = found()
     broken = {name for name, one in checks.items() if not one.works}
     assert broken == {

@@ -13,9 +13,8 @@ import synthetic
 from cwndlab.apps.reproduction.choice_effects import ChoiceOutcome, Move, claim_verdicts, effects, moves_of
 from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.listing import Published
 from cwndlab.stats.results import CellInfo, Estimate, Results, Variation
-from cwndlab.stats.tables import JudgedCell, JudgedTable
+from cwndlab.stats.tables import JudgedCell, JudgedTable, Published
 from cwndlab.stats.verdict import Judgement, Verdict
 from cwndlab.study.outputs import Claim, Table
 

@@ -11,9 +11,9 @@ import pytest
 
 import synthetic
 from cwndlab.apps.reproduction.choice_effects import ChoiceOutcome, effects
+from cwndlab.apps.reproduction.listing import judge_listing, lines_of_trace
 from cwndlab.base.errors import StudyError
 from cwndlab.report.wording import table_view
-from cwndlab.stats.listing import judge_listing, lines_of_trace
 from cwndlab.stats.results import CellRecords, Estimate, Results, Variation
 from cwndlab.stats.tables import JudgedCell, JudgedTable, judge_table
 from cwndlab.stats.verdict import Verdict

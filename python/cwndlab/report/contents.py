@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,14 +17,15 @@ from cwndlab.base.numbers import Columns
 from cwndlab.base.plain_files import read_inside
 from cwndlab.base.writing import with_unit
 from cwndlab.stats.results import CellRecords, Results, Value
-from cwndlab.stats.tables import check_table, reference
+from cwndlab.stats.tables import JudgedCell, check_table, reference
 from cwndlab.stats.verdict import Verdict
 from cwndlab.study.cells import CellInfo, was_not_run
 from cwndlab.study.labels import Labels
-from cwndlab.study.outputs import AnyTable, Claim, Column, Figure, Mark, Scalar, Table
+from cwndlab.study.outputs import AnyTable, Claim, Column, Figure, Listing, Mark, Scalar, Table
 from cwndlab.study.study_spec import StudySpec
 
 from .digits import number
+from .model import ListingView
 
 if TYPE_CHECKING:
     from cwndlab.stats.claims import JudgedClaim
@@ -86,6 +88,28 @@ def outputs_of(study: StudySpec, folder: Path) -> Outputs:
         quantities={quantity.name: quantity for quantity in outline.quantities},
         choices=len(outline.sensitivity),
     )
+
+
+class JudgedLines(Protocol):
+    """A published packet listing next to the trace of a run, which an application compares."""
+
+    @property
+    def id(self) -> str:
+        """Of the study's listing."""
+
+    @property
+    def cells(self) -> Sequence[Sequence[JudgedCell]]:
+        """For each published line, its time in each variant."""
+
+    def view(self, words: Labels) -> ListingView:
+        """What a report shows of it; `words` are what axes and values are called."""
+
+
+def compare_listing(spec: Listing, results: Results, outputs: Outputs) -> JudgedLines:
+    """Compares a published packet listing with the traces of runs."""
+    judge_listing = import_module("cwndlab.apps.reproduction.listing").judge_listing
+    judged: JudgedLines = judge_listing(spec, results, outputs.folder, outputs.marks)
+    return judged
 
 
 def read_readme(folder: Path) -> str:
@@ -247,9 +271,7 @@ def check(outputs: Outputs, results: Results) -> None:
         if isinstance(spec, Table):
             check_table(spec, results, outputs.folder)
         else:
-            from cwndlab.stats.listing import judge_listing  # few studies have packet listings
-
-            judge_listing(spec, results, outputs.folder, outputs.marks)
+            compare_listing(spec, results, outputs)
     for figure in outputs.figures:
         _check_figure(figure, results)
     if outputs.claims:

@@ -16,11 +16,10 @@ from cwndlab.study.cells import was_not_run
 from cwndlab.study.outputs import Listing, Table
 from cwndlab.study.values import as_list, label
 
-from .contents import Outputs
+from .contents import JudgedLines, Outputs, compare_listing
 
 if TYPE_CHECKING:
     from cwndlab.stats.claims import JudgedClaim
-    from cwndlab.stats.listing import JudgedListing
 
 
 class Omitted(NamedTuple):
@@ -71,7 +70,7 @@ class Judged:
 
     outputs: Outputs
     results: Results
-    tables: list[JudgedTable | JudgedListing] = field(default_factory=list)
+    tables: list[JudgedTable | JudgedLines] = field(default_factory=list)
     claims: list[JudgedClaim] = field(default_factory=list)
     omitted: list[Omitted] = field(default_factory=list)
 
@@ -104,7 +103,7 @@ class Judged:
         return self.played.incompatible if self.played is not None else None
 
 
-def judgements_of(tables: Sequence[JudgedTable | JudgedListing]) -> list[Judgement]:
+def judgements_of(tables: Sequence[JudgedTable | JudgedLines]) -> list[Judgement]:
     """Of every published number of these tables."""
     numbers = (cell for table in tables for row in table.cells for cell in row)
     return [cell.judgement for cell in numbers if cell.judgement is not None]
@@ -126,10 +125,8 @@ def judge(outputs: Outputs, results: Results) -> Judged:
                 else:
                     judged.omitted.append(Omitted("table", spec.id))
             else:
-                from cwndlab.stats.listing import judge_listing  # few studies have packet listings
-
                 spec = _keep_run_variants(spec, results)
-                judged.tables.append(judge_listing(spec, results, outputs.folder, outputs.marks))
+                judged.tables.append(compare_listing(spec, results, outputs))
         except StudyError as error:
             judged.omitted.append(Omitted("table", spec.id, error))
     if not outputs.claims:

@@ -19,13 +19,11 @@ from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 from cwndlab.study.labels import Labels
 
-from .digits import difference, estimate_text, interval_text, number, percent, with_true_minus
+from .digits import estimate_text, interval_text, number, percent, with_true_minus
 from .footnotes import Footnotes
 from .model import (
     ClaimView,
     Counts,
-    ListingEntry,
-    ListingRow,
     ListingView,
     NumberView,
     Reason,
@@ -36,7 +34,6 @@ from .palette import place_of
 
 if TYPE_CHECKING:
     from cwndlab.stats.claims import JudgedClaim
-    from cwndlab.stats.listing import JudgedListing, PublishedLine
     from cwndlab.study.outputs import Table
 
 
@@ -319,57 +316,6 @@ def _two_parts(judgement: Judgement | None, digits: int | None) -> str:
     close = {True: "close", False: "not close", None: "not shown to be close"}[judgement.close]
     compatible = "compatible" if judgement.compatible else "not compatible"
     return f"{compatible}{runs}, {close} (within {number(judgement.margin)})"
-
-
-def listing_view(judged: JudgedListing, words: Labels = NO_WORDS) -> ListingView:
-    """Lays out a listing, line by line."""
-    spec, notes = judged.spec, Footnotes()
-    rows = []
-    before = ""
-    for line, cells in zip(judged.published, judged.cells, strict=True):
-        group = words.settings(line.axes)
-        entries = tuple(_entry(line, cell, notes) for cell in cells)
-        rows.append(ListingRow(group if group != before else "", line.time.text, event_text(line), entries))
-        before = group
-    remarks = []
-    if spec.rounding:
-        remarks.append("Rounding of the source: " + spec.rounding.reason)
-    headings = tuple(v.heading for v in spec.variants) or ("measured",)
-    remarks += _first_differences(headings, judged)
-    about, footnotes = spec.about or "", notes.texts
-    return ListingView(spec.id, spec.title, about, headings, tuple(rows), footnotes, tuple(remarks))
-
-
-def _first_differences(headings: Sequence[str], judged: JudgedListing) -> list[str]:
-    """The first line of each variant that differs from the paper's: what comes later may follow from it."""
-    found: dict[int, str] = {}
-    for line, cells in zip(judged.published, judged.cells, strict=True):
-        for at, cell in enumerate(cells):
-            if cell.judgement is None or cell.judgement.verdict is not Verdict.DIFFERS or at in found:
-                continue
-            ours = cell.note or f"{_time(cell)} s here"
-            found[at] = f"{headings[at]}: {event_text(line)} at {line.time.text} s ({ours})"
-    return [f"First line that differs, {text}." for _, text in sorted(found.items())]
-
-
-def event_text(line: PublishedLine) -> str:
-    """A line's event in a few words: `ack 6 → sends 12 13`."""
-    text = line.event if line.acked is None else f"{line.event} {line.acked}"
-    if line.sent:
-        text += f" → sends {' '.join(map(str, line.sent))}"
-    return text
-
-
-def _time(cell: JudgedCell) -> str:
-    return number(cell.estimate.value, cell.digits) if cell.estimate is not None else ""
-
-
-def _entry(line: PublishedLine, cell: JudgedCell, notes: Footnotes) -> ListingEntry:
-    mark = cell.judgement.verdict if cell.judgement else None
-    note = "".join(f"[{footnote}]" for footnote in notes.numbers(cell.note))
-    if cell.estimate is None or math.isnan(cell.estimate.value):
-        return ListingEntry("none", "", mark, note)
-    return ListingEntry(_time(cell), difference(cell.estimate.value - line.time.value), mark, note)
 
 
 def claim_view(

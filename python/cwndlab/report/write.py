@@ -14,15 +14,14 @@ from cwndlab.stats.verdict import rule_text
 from cwndlab.study.outputs import Figure, Margin, Table
 
 from . import render
-from .contents import Outputs, count_claims, finding_text
+from .contents import JudgedLines, Outputs, count_claims, finding_text
 from .headline import Headline, first_headline, headline_of_row, keep_one_statistic
 from .judge import Judged, Omitted, judgements_of, omissions
 from .model import DifferencesView, ListingView, ReportView, TableView, TwinView, fills_grid
 from .verdict_files import save_summary
-from .wording import claim_view, count, grounds_of, listing_view, paragraphs, table_view
+from .wording import claim_view, count, grounds_of, paragraphs, table_view
 
 if TYPE_CHECKING:
-    from cwndlab.stats.listing import JudgedListing
     from cwndlab.stats.results import Results
     from cwndlab.study.cells import CellInfo
 
@@ -138,7 +137,7 @@ def _table_views(
         if isinstance(table, JudgedTable):
             view = table_view(table, labels, grounds, differences.reasons.get(table.id, {}))
         else:
-            view = listing_view(table, labels)
+            view = table.view(labels)
         verdicts = count([judgement.verdict for judgement in judgements_of([table])])
         views.append(view._replace(figures=mine, counts=verdicts))
     return views
@@ -212,7 +211,7 @@ Shown: TypeAlias = tuple[Set[Hashable], Set[Hashable]]
 
 
 def places(
-    tables: Sequence[JudgedTable | JudgedListing], figures: Sequence[Figure], results: Results
+    tables: Sequence[JudgedTable | JudgedLines], figures: Sequence[Figure], results: Results
 ) -> dict[str, str]:
     """Next to which table each figure is shown, by their ids: the one that shows most of the same numbers.
 
@@ -237,7 +236,7 @@ def _similarity(a: Set[Hashable], b: Set[Hashable]) -> float:
     return len(a & b) / len(a | b) if a & b else 0.0
 
 
-def _shown_in_table(table: JudgedTable | JudgedListing) -> Shown:
+def _shown_in_table(table: JudgedTable | JudgedLines) -> Shown:
     cells = [cell for row in table.cells for cell in row if cell.estimate is not None]
     shown = {cell.cell for cell in cells}
     if not isinstance(table, JudgedTable):

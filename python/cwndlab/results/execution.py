@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cwndlab import _core
+from cwndlab.base.core import Value
 from cwndlab.base.errors import StudyError
 from cwndlab.base.plain_files import write_inside
 from cwndlab.base.usercode import stop_loading
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
     from cwndlab.stats.stopping import StoppingRule
     from cwndlab.study.study_spec import StudySpec
 
-    from .stream import Finished, Stream
+
+#: Takes each finished replicate: its cell, its number and its values.
+Finished = Callable[[str, int, Mapping[str, Value]], None]
 
 
 def run_study(
@@ -218,16 +221,6 @@ def _provenance(
         "value_ids": dict(campaign.ids),
         "failures": [failure._asdict() for failure in campaign.failures],
     }
-
-
-def stream(study: StudySpec, options: RunOptions | None = None, **more: Unpack[OptionFields]) -> Stream:
-    """Runs a loaded study in the background: its replicates as they finish."""
-    from .stream import Stream
-
-    chosen = chosen_options(options, more)
-    plan = make_plan(study, replicates=chosen.replicates, seed=chosen.seed, sensitivity=chosen.sensitivity)
-    axes = {cell.id: cell.axes for cell in plan.cells}
-    return Stream(lambda finished: run_study(study, chosen, finished=finished), axes)
 
 
 def report_again(folder: Path, *, pictures: bool = False) -> Path:

@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cwndlab.base.errors import OutputError
 from cwndlab.records.window import window_of
 from cwndlab.report.contents import REPORT, outputs_of
 from cwndlab.report.judge import Judged, judge
@@ -21,18 +20,9 @@ from .result_folder import study_text
 from .study_figures import with_budgets
 
 if TYPE_CHECKING:
-    from cwndlab import Diagnosis
-    from cwndlab.report.embed import RunnableCell
     from cwndlab.report.figures import Drawing
     from cwndlab.runs.campaign import Campaign
     from cwndlab.stats.results import Results
-
-#: Waits that a report explains in each cell.
-EXPLAINED = 5
-#: A cell with more packet-hops is not offered: its reader would wait for ten seconds and more.
-MAX_HOPS = 40_000_000
-#: Packet-hops of the longest cell that is explained, and of all cells of a report that are.
-MAX_HOPS_EXPLAINED, ALL_HOPS_EXPLAINED = 20_000, 100_000
 
 
 class ComparedKernel(Protocol):
@@ -83,7 +73,7 @@ def write_report(
         ran=tuple(describe_run(content, study.document.written_tables)),
         missing=missing_runs(content),
         definitions=tuple(definitions(study.outline.quantities, results, windows_of(campaign, results))),
-        live=_live_view(result, judged, content),
+        live=_find_live_view(result, judged, content),
         study=study_text(study),
     )
     write(view, judged, folder, pictures=pictures)
@@ -117,48 +107,7 @@ def windows_of(campaign: Campaign, results: Results) -> dict[tuple[str, str], tu
     return found
 
 
-# ── cells that the page runs ──────────────────────────────────────────────────────────────────────────────
-
-
-def _live_view(result: RunResult, judged: Judged, content: Mapping[str, Any]) -> LiveView:
+def _find_live_view(result: RunResult, judged: Judged, content: Mapping[str, Any]) -> LiveView:
     """The cells of its tables that the page can run, or why it cannot."""
-    campaign = result.campaign
-    if campaign.backend:
-        return LiveView("The runs are of a kernel, so the page cannot run its cells.")
-    if campaign.plan.study.laws:
-        return LiveView("Congestion controls in Python do not run on a page, so it cannot run its cells.")
-    if all(cell.compiled.stacks for cell in campaign.plan.cells):
-        return LiveView("QUIC stacks do not run on a page, so it cannot run its cells.")
-    if all(cell.seed_offset for cell in campaign.plan.cells):
-        return LiveView("The cells have seeds of their own, so the page cannot run them.")
-    from cwndlab.report.embed import RunnableCell, embed, engine_module  # what a page runs
-
-    module = engine_module(content["engine"])
-    if isinstance(module, str):
-        return LiveView(module)
-    replicates = {cell["id"]: cell.get("requested", cell["replicates"]) for cell in content["cells"]}
-    cells: dict[str, RunnableCell] = {}
-    left = ALL_HOPS_EXPLAINED
-    for cell in campaign.plan.cells:
-        if cell.sensitivity is not None or cell.id not in judged.cells & replicates.keys():
-            continue
-        if cell.compiled.stacks or cell.seed_offset:  # the page has one seed
-            continue
-        digest, hops = campaign.digest(cell.id)
-        if not digest or hops > MAX_HOPS:
-            continue
-        diagnosis = None
-        if hops <= min(MAX_HOPS_EXPLAINED, left):
-            diagnosis = _diagnosis(result, cell.id)
-            left -= hops if diagnosis is not None else 0
-        title = judged.results.labels.settings(cell.axes)
-        cells[cell.id] = RunnableCell(title, cell.scenario, replicates[cell.id], digest, diagnosis)
-    return embed(module, content["seed"], cells)
-
-
-def _diagnosis(result: RunResult, cell: str) -> Diagnosis | None:
-    """What kept the senders of a cell's first replicate from sending; None if it has no TCP."""
-    try:
-        return result.sel(cell=cell).explain(longest=EXPLAINED)
-    except (KeyError, OutputError):
-        return None
+    view: LiveView = import_module("cwndlab.apps.live.runnable").live_view(result, judged, content)
+    return view

@@ -66,7 +66,7 @@ def examine() -> Iterator[Check]:
 def _live() -> Check:
     """Whether reports contain the simulator."""
     from cwndlab import _core
-    from cwndlab.report.embed import engine_module
+    from cwndlab.apps.live.embed import engine_module
 
     works = not isinstance(engine_module(_core.engine_digest()), str)
     detail = "contain the simulator" if works else "do not contain the simulator; `make setup` says why"

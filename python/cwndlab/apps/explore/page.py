@@ -9,9 +9,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from cwndlab import _core, metrics
+from cwndlab.apps.live import embed
 from cwndlab.apps.notebook.widget import ExplorePage
 from cwndlab.base.errors import OutputError, StudyError
-from cwndlab.report import embed, render
+from cwndlab.report import render
 from cwndlab.report.contents import read_readme
 from cwndlab.report.wording import paragraphs
 from cwndlab.study import stacks, toml

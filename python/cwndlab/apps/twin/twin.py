@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cwndlab.apps.diagnosis.budget_figure import BudgetKey, MeanTimes, changes, objects_of
+from cwndlab.apps.reproduction.listing import JudgedListing
 from cwndlab.base.writing import csv_text, with_unit
 from cwndlab.report.digits import number
 from cwndlab.report.judge import Judged
 from cwndlab.report.model import TwinGroup, TwinRow, TwinView
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.listing import JudgedListing
 from cwndlab.stats.sample import relate
 from cwndlab.stats.tables import JudgedTable, number_of_cell
 from cwndlab.stats.verdict import Judgement, Verdict, decimals

@@ -7,12 +7,16 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Unpack
 
 from cwndlab.base.core import Value
 from cwndlab.base.errors import RunError
+from cwndlab.plan.plan import make_plan
+from cwndlab.results.execution import Finished, run_study
+from cwndlab.results.result import RunResult
+from cwndlab.runs.run_options import OptionFields, RunOptions, chosen_options
 from cwndlab.study.schema import Scalar
-
-from .result import RunResult
+from cwndlab.study.study_spec import StudySpec
 
 #: Number of unconsumed replicates at which the run pauses.
 WAITING = 1000
@@ -32,8 +36,6 @@ class Replicate:
     values: Mapping[str, Value]
 
 
-#: Takes each finished replicate: its cell, its number and its values.
-Finished = Callable[[str, int, Mapping[str, Value]], None]
 #: Runs a study and reports each finished replicate.
 Start = Callable[[Finished], RunResult]
 
@@ -129,3 +131,11 @@ class Stream(Iterator[Replicate]):
         if self._feed.result is None:
             raise RunError("the run was stopped; run the study again with the same `out` to continue")
         return self._feed.result
+
+
+def start(study: StudySpec, options: RunOptions | None = None, **more: Unpack[OptionFields]) -> Stream:
+    """Runs a loaded study in the background: its replicates as they finish."""
+    chosen = chosen_options(options, more)
+    plan = make_plan(study, replicates=chosen.replicates, seed=chosen.seed, sensitivity=chosen.sensitivity)
+    axes = {cell.id: cell.axes for cell in plan.cells}
+    return Stream(lambda finished: run_study(study, chosen, finished=finished), axes)

@@ -8,17 +8,16 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
+from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab import _core
-
-from .model import LiveView, Simulator
+from cwndlab.report.model import LiveView, Simulator
 
 if TYPE_CHECKING:
     from cwndlab import Diagnosis
 
-_LIVE = Path(__file__).with_name("live")
+_LIVE = resources.files("cwndlab.report").joinpath("live")
 
 #: On the page's own thread, each after those it uses; the others run in its Worker.
 GRAPH_SCRIPTS = ("axes.js", "plot.js", "panel.js", "graphs.js")

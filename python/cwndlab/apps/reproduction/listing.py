@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.base.errors import StudyError
 from cwndlab.base.numbers import Columns
+from cwndlab.report.digits import difference, number
+from cwndlab.report.footnotes import Footnotes
+from cwndlab.report.model import ListingEntry, ListingRow, ListingView
+from cwndlab.stats.intervals import EXACT, NOT_MEASURABLE, Interval
+from cwndlab.stats.results import Estimate, Results
+from cwndlab.stats.tables import JudgedCell, Published, read_published
+from cwndlab.stats.verdict import Judgement, Verdict, decimals, half_unit, relative_difference
 from cwndlab.study.cells import CellInfo
+from cwndlab.study.labels import Labels
 from cwndlab.study.outputs import Scalar
-
-from .intervals import EXACT, NOT_MEASURABLE, Interval
-from .results import Estimate, Results
-from .tables import JudgedCell, Published, read_published
-from .verdict import Judgement, Verdict, decimals, half_unit, relative_difference
 
 if TYPE_CHECKING:
     from cwndlab.study.outputs import Listing, Mark
@@ -62,6 +65,10 @@ class JudgedListing(NamedTuple):
         """Of the study's listing."""
         return self.spec.id
 
+    def view(self, words: Labels) -> ListingView:
+        """The listing, laid out line by line."""
+        return _lay_out(self, words)
+
 
 def lines_of_trace(segments: Columns, answer_s: float = 0.0) -> list[Line]:
     """The first connection at its sender as lines: the start, then each acknowledgment and what it let out.
@@ -79,17 +86,17 @@ def lines_of_trace(segments: Columns, answer_s: float = 0.0) -> list[Line]:
     ):
         if int(flow) != 0:
             continue
-        time_s, kind, number = int(time_ns) / 1e9, str(event), int(segment)
+        time_s, kind, packet = int(time_ns) / 1e9, str(event), int(segment)
         if kind in ("ack", "dupack"):
-            lines.append(Line(time_s, kind, number, ()))
+            lines.append(Line(time_s, kind, packet, ()))
         elif kind in ("send", "retransmit"):
             if not lines:
                 lines.append(Line(time_s, "start", None, ()))
             last = lines[-1]
             if time_s - last.time_s <= answer_s:
-                lines[-1] = Line(last.time_s, last.event, last.acked, (*last.sent, number))
+                lines[-1] = Line(last.time_s, last.event, last.acked, (*last.sent, packet))
             else:
-                lines.append(Line(time_s, "timeout" if kind == "retransmit" else "send", None, (number,)))
+                lines.append(Line(time_s, "timeout" if kind == "retransmit" else "send", None, (packet,)))
     return lines
 
 
@@ -150,7 +157,7 @@ def _published(
     spec: Listing, results: Results, rows: Sequence[Mapping[str, str]], what: str
 ) -> list[PublishedLine]:
     lines = []
-    for number, row in enumerate(rows, start=1):
+    for place, row in enumerate(rows, start=1):
         axes = {axis: results.axis_value(axis, row[column]) for column, axis in spec.axes.items()}
         try:
             rounding = spec.rounding.half_width if spec.rounding else half_unit(row["time_s"])
@@ -158,8 +165,8 @@ def _published(
             acked = int(row["acked_packet"]) if row["acked_packet"] else None
             sent = tuple(int(n) for n in row["sent_packets"].split())
         except ValueError as error:
-            raise StudyError(str(error), file=spec.published, line=number + 1, key=what) from None
-        lines.append(PublishedLine(number, axes, time, row["event"], acked, sent))
+            raise StudyError(str(error), file=spec.published, line=place + 1, key=what) from None
+        lines.append(PublishedLine(place, axes, time, row["event"], acked, sent))
     return lines
 
 
@@ -205,3 +212,56 @@ def _judge(
         note,
         corrected,
     )
+
+
+# ── in words ────────────────────────────────────────────
+
+
+def _lay_out(judged: JudgedListing, words: Labels) -> ListingView:
+    spec, notes = judged.spec, Footnotes()
+    rows = []
+    before = ""
+    for line, cells in zip(judged.published, judged.cells, strict=True):
+        group = words.settings(line.axes)
+        entries = tuple(_entry(line, cell, notes) for cell in cells)
+        rows.append(ListingRow(group if group != before else "", line.time.text, event_text(line), entries))
+        before = group
+    remarks = []
+    if spec.rounding:
+        remarks.append("Rounding of the source: " + spec.rounding.reason)
+    headings = tuple(v.heading for v in spec.variants) or ("measured",)
+    remarks += _first_differences(headings, judged)
+    about, footnotes = spec.about or "", notes.texts
+    return ListingView(spec.id, spec.title, about, headings, tuple(rows), footnotes, tuple(remarks))
+
+
+def _first_differences(headings: Sequence[str], judged: JudgedListing) -> list[str]:
+    """The first line of each variant that differs from the paper's: what comes later may follow from it."""
+    first: dict[int, str] = {}
+    for line, cells in zip(judged.published, judged.cells, strict=True):
+        for at, cell in enumerate(cells):
+            if cell.judgement is None or cell.judgement.verdict is not Verdict.DIFFERS or at in first:
+                continue
+            ours = cell.note or f"{_time(cell)} s here"
+            first[at] = f"{headings[at]}: {event_text(line)} at {line.time.text} s ({ours})"
+    return [f"First line that differs, {text}." for _, text in sorted(first.items())]
+
+
+def event_text(line: PublishedLine) -> str:
+    """A line's event in a few words: `ack 6 → sends 12 13`."""
+    text = line.event if line.acked is None else f"{line.event} {line.acked}"
+    if line.sent:
+        text += f" → sends {' '.join(map(str, line.sent))}"
+    return text
+
+
+def _time(cell: JudgedCell) -> str:
+    return number(cell.estimate.value, cell.digits) if cell.estimate is not None else ""
+
+
+def _entry(line: PublishedLine, cell: JudgedCell, notes: Footnotes) -> ListingEntry:
+    mark = cell.judgement.verdict if cell.judgement else None
+    note = "".join(f"[{footnote}]" for footnote in notes.numbers(cell.note))
+    if cell.estimate is None or math.isnan(cell.estimate.value):
+        return ListingEntry("none", "", mark, note)
+    return ListingEntry(_time(cell), difference(cell.estimate.value - line.time.value), mark, note)

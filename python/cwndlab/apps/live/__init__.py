@@ -1,0 +1,1 @@
+"""Pages that run the engine, as WebAssembly."""
