@@ -183,7 +183,7 @@ def test_a_model_that_does_not_return_fails_its_cells_by_name(
 def test_a_model_that_does_not_return_is_ended_without_its_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cwndlab.runs.executors.processes.Processes", Threads)
+    monkeypatch.setattr("cwndlab.apps.processes.processes.Processes", Threads)
     monkeypatch.setenv("CWNDLAB_CALL_LIMIT_S", "0.5")
     result = study().set({"buffer": 2}).run(cc={"agent": str(endless(tmp_path / "slow.onnx"))}, replicates=1)
     assert "slow.onnx: CallTimeout" in result.failures[0].reason

@@ -55,7 +55,7 @@ def law(tmp_path: Path) -> Path:
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starts no processes, which take their time."""
-    monkeypatch.setattr("cwndlab.runs.executors.processes.Processes", Threads)
+    monkeypatch.setattr("cwndlab.apps.processes.processes.Processes", Threads)
 
 
 def values(result: Any) -> dict[tuple[str, str], Any]:
@@ -77,7 +77,7 @@ def test_a_law_joins_the_axis_that_varies_the_window_law(
     law.with_suffix(".ran").unlink()
     opened = cwndlab.open_results(out)
     assert not law.with_suffix(".ran").exists()
-    monkeypatch.setattr("cwndlab.runs.executors.processes.Processes", Threads)
+    monkeypatch.setattr("cwndlab.apps.processes.processes.Processes", Threads)
     alone = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1)
     assert values(opened) == values(result) == values(alone)
     with pytest.raises(OutputError, match="runs no code"):

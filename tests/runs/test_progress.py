@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from cwndlab.api import Study
+from cwndlab.apps.processes.processes import Processes
 from cwndlab.results.execution import run_study
 from cwndlab.runs import progress
-from cwndlab.runs.executors.processes import Processes
 from cwndlab.runs.executors.protocol import Job, Outcome, Progress
 from cwndlab.runs.executors.threads import Threads
 from slow_work import Slow

@@ -240,9 +240,9 @@ def _executor(options: RunOptions, study: StudySpec, progress: Progress) -> Exec
         return cluster
     chunk_s = CHUNK_S if options.store is None else SHARED_CHUNK_S
     if _has_own_code(study):
-        from cwndlab.runs.executors.processes import Processes
-
-        return Processes(options.threads, chunk_s, progress)
+        processes = import_module("cwndlab.apps.processes.processes")
+        executor: Executor = processes.Processes(options.threads, chunk_s, progress)
+        return executor
     return Threads(options.threads, chunk_s, progress)
 
 

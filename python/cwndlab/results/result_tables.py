@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from cwndlab.base.errors import ArgumentError, ExtraError, NotFoundError, nearest
@@ -192,7 +192,7 @@ class ResultTables:
 
     def estimates(self) -> Estimates:
         """A row for each cell and number."""
-        found = [(cell, self.estimate(cell.id, name)) for cell, name in self._numbers()]
+        found = [(cell, self.estimate(cell.id, name)) for cell, name in self.numbers()]
         return table_of_estimates(self.axes, found)
 
     def compared_with(self, other: Results, kind: str) -> Estimates:
@@ -223,7 +223,7 @@ class ResultTables:
             mine = replace(self, results=variation.results)
             rows += [
                 (cell, (variation.axis, variation.value, *mine.estimate(cell.id, name)[1:]))
-                for cell, name in mine._numbers()
+                for cell, name in mine.numbers()
                 if cell.id in cells
             ]
         columns = dict.fromkeys(("choice", "setting"), pa.string()) | ESTIMATES
@@ -233,7 +233,7 @@ class ResultTables:
         """A row for each cell, number and replicate."""
         rows = [
             (cell, (replicate, name, self.results.labels.unit(name), value))
-            for cell, name in self._numbers()
+            for cell, name in self.numbers()
             for replicate, value in enumerate(self.results.values(cell.id, name).tolist())
         ]
         return _table(self.axes, rows, VALUES)
@@ -251,38 +251,11 @@ class ResultTables:
 
     def dataset(self, attributes: Mapping[str, object]) -> xarray.Dataset:
         """Every number as an xarray Dataset with these attributes."""
-        try:
-            import xarray
-        except ImportError:
-            raise ExtraError("to_xarray", "xarray", "notebook") from None
-        cells, axes = self.results.cells, self.results.axes
-        alike = all(cell.axes.keys() == axes.keys() for cell in cells)
-        dimensions: Mapping[str, list[Any]] = axes if alike else {"cell": [cell.id for cell in cells]}
-        coordinates: dict[str, Any] = {} if alike else {**dimensions}
-        for name, values in axes.items():
-            column = _axis_column(
-                self.axes[name], values if alike else [cell.axes.get(name) for cell in cells]
-            )
-            unit = self.results.labels.axis_unit(name)
-            about = {"long_name": self.results.labels.axes[name].title or name} | (
-                {"units": unit} if unit else {}
-            )
-            coordinates[name] = (name if alike else "cell", column.to_numpy(zero_copy_only=False), about)
-        count = max((len(values) for values in self.results.data.values()), default=0)
-        shape = (*map(len, dimensions.values()), count)
-        found: dict[str, np.ndarray[Any, Any]] = {}
-        for cell, name in self._numbers():
-            places = {**cell.axes, "cell": cell.id}
-            at = tuple(known.index(places[axis]) for axis, known in dimensions.items())
-            runs = self.results.values(cell.id, name)
-            found.setdefault(name, np.full(shape, np.nan))[at][: len(runs)] = runs
-        variables = {}
-        for name, data in found.items():
-            about = {"units": self.results.labels.unit(name), "long_name": self.results.labels.title(name)}
-            variables[name] = ((*dimensions, "replicate"), data, about)
-        return xarray.Dataset(variables, {**coordinates, "replicate": range(count)}, attributes)
+        export = import_module("cwndlab.apps.notebook.xarray_export").results_dataset
+        dataset: xarray.Dataset = export(self, attributes)
+        return dataset
 
-    def _numbers(self) -> Iterator[tuple[CellInfo, str]]:
+    def numbers(self) -> Iterator[tuple[CellInfo, str]]:
         """Cells, and their quantities that are one number per replicate."""
         for cell in self.results.cells:
             for name in self.results.labels.quantities:
@@ -323,13 +296,13 @@ def _table(
     cells = [cell for cell, _ in rows]
     table = {"cell": pa.array([cell.id for cell in cells], pa.string())}
     for name, known in axes.items():
-        table[name] = _axis_column(known, [cell.axes.get(name) for cell in cells])
+        table[name] = axis_column(known, [cell.axes.get(name) for cell in cells])
     for position, (name, kind) in enumerate(types.items()):
         table[name] = pa.array([row[position] for _, row in rows], kind)
     return pa.table(table)
 
 
-def _axis_column(known: Sequence[Scalar], values: Sequence[Scalar | None]) -> pa.Array:
+def axis_column(known: Sequence[Scalar], values: Sequence[Scalar | None]) -> pa.Array:
     """Values of an axis as the type of all its values in the study: numbers and texts are texts."""
     types = {type(value) for value in known}
     if len(types) > 1 and types != {int, float}:

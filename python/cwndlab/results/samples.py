@@ -8,15 +8,14 @@ from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
-from cwndlab.base.errors import ArgumentError, ExtraError, NotFoundError, check_arguments, nearest
+from cwndlab.base.errors import ArgumentError, NotFoundError, check_arguments, nearest
 from cwndlab.base.writing import with_unit
 from cwndlab.plan.plan import cell_id
 from cwndlab.stats.field import Field, Key, combine
 from cwndlab.stats.results import Estimate, Results
-from cwndlab.stats.sample import Number, Sample, relate
+from cwndlab.stats.sample import Number, relate
 from cwndlab.study.cells import CellInfo, Cells
 from cwndlab.study.grammar import COMPARISONS
 from cwndlab.study.labels import Labels
@@ -321,27 +320,9 @@ class Samples:
             ExtraError: xarray is not installed.
 
         """
-        try:
-            import xarray
-        except ImportError:
-            raise ExtraError("to_xarray", "xarray", "notebook") from None
-        axes = {axis: values for axis, values in self.axes.items()}
-        runs = [number.runs for number in self.field.data.values() if isinstance(number, Sample)]
-        count = max(map(len, runs)) if len(runs) == len(self) else 0
-        shape = tuple(map(len, axes.values()))
-        ends = {name: np.full(shape, np.nan) for name in ("value", "ci_low", "ci_high")}
-        single = np.full((*shape, count), np.nan)
-        for key, number in self.field.data.items():
-            at = tuple(values.index(value) for values, value in zip(axes.values(), key, strict=True))
-            for name, end in zip(ends, number.estimate()[:3], strict=False):
-                ends[name][at] = end
-            if count and isinstance(number, Sample):
-                single[at][: len(number.runs)] = number.runs
-        about = {"units": self.unit}
-        variables = {name: (tuple(axes), values, about) for name, values in ends.items()}
-        if count:
-            variables["runs"] = ((*axes, "replicate"), single, about)
-        return xarray.Dataset(variables, {**axes, **self.fixed}, {"long_name": self.name})
+        export = import_module("cwndlab.apps.notebook.xarray_export").samples_dataset
+        dataset: xarray.Dataset = export(self)
+        return dataset
 
     def plot(self, x: str | None = None) -> alt.TopLevelMixin:
         """The numbers with their intervals as an Altair chart.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from cwndlab.runs.executors.protocol import Progress as Progress
@@ -93,38 +94,14 @@ class Lines(Shown):
         self.note(f"{done}, {self.finished} of {self.cells} cells finished{left}")
 
 
-class Notebook(Shown):
-    """A line below a notebook's cell that is updated."""
-
-    _handle: Any = None
-
-    def start(self, cells: int, replicates: int, done: int) -> None:
-        """Shows the line."""
-        super().start(cells, replicates, done)
-        self.draw()
-
-    def advance(self, packets: int) -> None:
-        """Updates the line if it is time, and at the end."""
-        super().advance(packets)
-        if self.done == self.total:
-            self.draw()
-
-    def draw(self) -> None:
-        """Updates the line."""
-        display = sys.modules["IPython"].display
-        words = f"{self.done} of {self.total} replicates, {self.finished} of {self.cells} cells"
-        shown = display.HTML(f'<progress value="{100 * self.share:.1f}" max="100"></progress> {words}')
-        if self._handle is None:
-            self._handle = display.display(shown, display_id=True)
-        else:
-            self._handle.update(shown)
-
-
 def default() -> Progress:
     """What a call from Python shows: a line in a notebook, nothing elsewhere."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    return Notebook() if type(shell).__name__ == "ZMQInteractiveShell" else Progress()
+    if type(shell).__name__ != "ZMQInteractiveShell":
+        return Progress()
+    progress: Progress = import_module("cwndlab.apps.notebook.progress_line").Notebook()
+    return progress
 
 
 class Bar(Shown):

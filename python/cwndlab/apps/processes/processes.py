@@ -14,9 +14,8 @@ from typing import Any
 
 from cwndlab.base.core import Records, Value
 from cwndlab.base.errors import CwndlabError
-
-from .protocol import Job, Outcome, Progress, Stopped, Work, never_stop
-from .threads import CHUNK_S, Threads
+from cwndlab.runs.executors.protocol import Job, Outcome, Progress, Stopped, Work, never_stop
+from cwndlab.runs.executors.threads import CHUNK_S, Threads
 
 #: How often a waiting thread asks whether to stop.
 POLL_S = 0.05
@@ -99,7 +98,7 @@ class _Worker:
     def __init__(self, work: Work) -> None:
         # Sets of strings are iterated in the same order in every process.
         environment = {**os.environ, "PYTHONHASHSEED": "0"}
-        command = [sys.executable, "-P", "-m", "cwndlab.runs.executors.worker"]
+        command = [sys.executable, "-P", "-m", "cwndlab.apps.processes.worker"]
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self.replies: queue.Queue[Any] = queue.Queue()
         self.reader = threading.Thread(target=self._read, daemon=True)

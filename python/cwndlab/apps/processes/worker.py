@@ -12,8 +12,7 @@ import time
 from cwndlab.base import watch
 from cwndlab.base.errors import CwndlabError
 from cwndlab.base.usercode import describe_error, place_of
-
-from .protocol import Job, Outcome, Stopped, Work
+from cwndlab.runs.executors.protocol import Job, Outcome, Stopped, Work
 
 #: What the user's code may use in addition to the budget of a run.
 SPARE_BYTES = 512 << 20
