@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Literal
 import numpy as np
 
 from cwndlab.base.errors import StudyError
+from cwndlab.base.numbers import reduced_range
 from cwndlab.report.digits import estimate_text, interval_text
 from cwndlab.stats import field
 from cwndlab.stats.expression import Evaluator, every
@@ -25,11 +25,12 @@ from cwndlab.stats.family import Family, joint_level
 from cwndlab.stats.field import Field, Key
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results
-from cwndlab.stats.sample import CLOSE, Number, is_less
+from cwndlab.stats.sample import is_less
 from cwndlab.study.cells import was_not_run
-from cwndlab.study.grammar import ExpressionError, parse
+from cwndlab.study.grammar import ExpressionError
 
 from .pack import AXIS, PLACEHOLDER, Criterion, Pack
+from .runs_wanted import runs_text, runs_to_decide, runs_to_differ
 
 
 class ThresholdOutcome(Enum):
@@ -151,13 +152,13 @@ class CriterionRow:
         compared = _standings_text(self.standings.get(name, {}))
         if name in self.to_differ:
             runs, other = self.to_differ[name]
-            compared += f"; {_runs_text(runs)} would show one from {other}"
+            compared += f"; {runs_text(runs)} would show one from {other}"
         return ScoreView(
             name,
             "not measured" if interval is None else estimate_text(interval),
             "" if interval is None or math.isnan(interval.value) else interval_text(interval, None),
             self.outcomes.get(name),
-            f"{_runs_text(self.to_decide[name])} would decide" if name in self.to_decide else "",
+            f"{runs_text(self.to_decide[name])} would decide" if name in self.to_decide else "",
             _place_text(self.rank(name)),
             self.where.get(name, ""),
             _simulated_text(self.simulated.get(name)),
@@ -316,6 +317,7 @@ def _row(
     measured = [name for name in everyone if (name,) in numbers.data]
     open_ = [name for name, outcome in outcomes.items() if outcome is ThresholdOutcome.UNDECIDED]
     standings = _standings(numbers, measured, criterion.better)
+    alike = {name: list(found) for name, found in standings.items() if set(found.values()) == {Standing.OPEN}}
     return CriterionRow(
         pack.name,
         criterion,
@@ -325,8 +327,8 @@ def _row(
         refused=refused,
         failed=_failed_connections(evaluator.results, everyone),
         where=where,
-        to_decide=_runs_to_decide(criterion, open_, evaluator),
-        to_differ=_runs_to_differ(numbers, standings),
+        to_decide=runs_to_decide(criterion, open_, evaluator),
+        to_differ=runs_to_differ(numbers, alike),
     )
 
 
@@ -361,7 +363,9 @@ def _numbers(pack: Pack, criterion: Criterion, evaluator: Evaluator) -> tuple[Fi
     labels = evaluator.results.labels
     where = {name: labels.settings({axis: key[at[axis]] for axis in over}) for name, key in worst.items()}
     for axis in over:
-        numbers = field.reduce(numbers, partial(np.min if sign > 0 else np.max, axis=0), axis)
+        function = partial(np.min if sign > 0 else np.max, axis=0)
+        within = partial(reduced_range, "min" if sign > 0 else "max")
+        numbers = field.reduce(numbers, function, axis, within=within)
     return numbers, where
 
 
@@ -371,49 +375,6 @@ def _standings(numbers: Field, names: Sequence[str], better: str | None) -> dict
     for one, other in combinations(names, 2):
         found[one][other] = _standing(numbers, one, other, better)
         found[other][one] = found[one][other].opposite
-    return found
-
-
-def _runs(apart: Number) -> int | None:
-    """About how many replicates would tell a difference from 0; None if nothing says so.
-
-    The half-width of an interval falls as one over the square root of the number of replicates.
-    """
-    found = apart.estimate()
-    half = (found.high - found.low) / 2
-    if not math.isfinite(half) or abs(found.value) <= CLOSE:
-        return None
-    return max(found.n + 1, math.ceil(found.n * (half / found.value) ** 2))
-
-
-def _runs_to_differ(
-    numbers: Field, standings: Mapping[str, Mapping[str, Standing]]
-) -> dict[str, tuple[int, str]]:
-    """For each that differs from no other: the fewest runs that would show a difference, and from whom."""
-    found = {}
-    for name, others in standings.items():
-        if others and all(standing is Standing.OPEN for standing in others.values()):
-            runs = [(_runs(numbers.data[(name,)] - numbers.data[(other,)]), other) for other in others]
-            if known := [(count, other) for count, other in runs if count is not None]:
-                found[name] = min(known)
-    return found
-
-
-def _runs_to_decide(criterion: Criterion, subjects: Sequence[str], evaluator: Evaluator) -> dict[str, int]:
-    """About how many runs would decide each undecided limit: all of its undecided comparisons."""
-    found = {}
-    for subject in subjects:
-        tree = parse(str(criterion.requires).replace(PLACEHOLDER, f'"{subject}"'))
-        counts: list[int | None] = []
-        for part in tree.values if isinstance(tree, ast.BoolOp) else [tree]:
-            if isinstance(part, ast.Compare):
-                holds = evaluator.value(part)
-                sides = evaluator.value(part.left), evaluator.value(part.comparators[0])
-                apart = field.combine(*sides, lambda a, b: a - b).data
-                counts += [_runs(apart[key]) for key in holds.data if field.as_truth(holds, key) is None]
-        known = [count for count in counts if count is not None]
-        if known and len(known) == len(counts):
-            found[subject] = max(known)
     return found
 
 
@@ -465,18 +426,6 @@ def _simulated_text(interval: Interval | None) -> str:
     text = interval_text(interval, None)
     shown = estimate_text(interval)
     return f"{shown} ({text})" if text else shown
-
-
-#: More runs than this are not named.
-_MOST_RUNS = 1000
-
-
-def _runs_text(count: int) -> str:
-    """A number of runs, rounded, since it is an estimate."""
-    if count > _MOST_RUNS:
-        return f"more than {_MOST_RUNS:,} runs"
-    step = 1 if count < 20 else 10 if count < 200 else 100
-    return f"about {math.ceil(count / step) * step} runs"
 
 
 def _place_text(rank: tuple[int, int, int] | None) -> str:
