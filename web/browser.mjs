@@ -34,6 +34,7 @@ await cells.first().click();
 seen.check = await checked();
 seen.title = await page.locator("#live-title").textContent();
 seen.status = await page.locator("#live-status").textContent();
+seen.command = await page.locator("#live-command").textContent();
 seen.totals = await page.locator("#live-totals").textContent();
 seen.colours = [await colours(0), await colours(1), await colours(2)];
 await shot("wide.png");

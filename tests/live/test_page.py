@@ -72,6 +72,8 @@ def seen(report: Path) -> Any:
 def test_a_click_on_a_number_runs_its_cell_with_the_bytes_of_the_table(seen: Any) -> None:
     assert seen["check"].startswith("✓ Same bytes as replicate 0")
     assert seen["title"].startswith("TCP variant: Tahoe, initial window: 1 packet,")
+    command = "cwndlab explain study.toml --set variant=tahoe,iw=1,size=as-traced --seed 2416"
+    assert seen["command"] == command
     assert "rate (Mb/s)" in seen["totals"]
     assert min(seen["colours"]) > 3  # every graph has axes and series
 

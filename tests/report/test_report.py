@@ -523,3 +523,16 @@ def test_compiled_templates_are_kept_for_the_user_where_the_package_cannot_be_wr
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert render._template_cache() is None
+
+
+def test_a_number_of_several_runs_has_its_flow_and_the_value_of_replicate_0(tmp_path: Path) -> None:
+    study = Study.from_toml(
+        'title = "t"\nmeasure = ["goodput"]\n[dumbbell]\nrate = "5Mbps"\nrtt = "20ms"\n'
+        'flows = [{ cc = "reno" }, { cc = "cubic" }]\n[run]\nduration = "2s"\nreplicates = 3\n'
+    )
+    run = study.run(tmp_path / "out")
+    page = (tmp_path / "out/report.html").read_text()
+    found = re.findall(r'data-first="([^"]+)" data-flow="(\w+)"', page)
+    assert [flow for _, flow in found] == ["reno", "cubic"]
+    for text, flow in found:
+        assert float(text) == pytest.approx(run.results.values("base", f"goodput_{flow}")[0], rel=0.01)

@@ -39,6 +39,10 @@ class NumberView(NamedTuple):
     """What was measured that may explain it, if it is not the paper's."""
     bar: tuple[int, int, int, int | None] | None = None
     """The number and its interval in percent of its column's scale, and the place of its flow's colour."""
+    first: str = ""
+    """What replicate 0 gave, if that is another number."""
+    flow: str = ""
+    """The flow that was measured, if it was one."""
 
 
 class Reason(NamedTuple):

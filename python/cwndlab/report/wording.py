@@ -9,10 +9,11 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from cwndlab.base.numbers import Floats
 from cwndlab.stats.adjustment import ADJUSTED
 from cwndlab.stats.intervals import EXACT, ITSELF, NO_INTERVAL, NOT_MEASURABLE, unseen_share
 from cwndlab.stats.tables import JudgedCell, JudgedTable
@@ -77,6 +78,7 @@ def table_view(
     words: Labels = NO_WORDS,
     grounds: Sequence[Collection[Key]] = (),
     why: Mapping[tuple[int, int], Reason] = MappingProxyType({}),
+    values: Callable[[str, str], Floats] | None = None,
 ) -> TableView:
     """Lays out a table.
 
@@ -85,6 +87,7 @@ def table_view(
         words: what axes and their values are called.
         grounds: the numbers on which each claim rests.
         why: what may explain a number, by its row and column.
+        values: of a quantity in a cell, one for each replicate.
 
     """
     spec, notes = judged.spec, Footnotes()
@@ -95,6 +98,8 @@ def table_view(
                 _number_view(judged, cell, notes)._replace(
                     claims=_claims_resting_on(_key(judged, cell), grounds),
                     why=why.get((k, at)),
+                    first=_first_text(cell, values(cell.cell, cell.quantity)) if values else "",
+                    flow=_flow_of(cell, words),
                 )
                 for at, cell in enumerate(line)
             ),
@@ -104,20 +109,10 @@ def table_view(
     has_published = any(c.published for c in judged.numbers)
     if not has_published:
         rows = _with_bars(rows, judged, words)
-    methods = dict.fromkeys(c.estimate.method for c in judged.numbers if c.estimate is not None)
-    remarks = []
-    random = [m for m in methods if m not in (EXACT, NOT_MEASURABLE, ITSELF)]
-    if random:
-        given = [m for m in random if not m.endswith(NO_INTERVAL)]
-        text = _methods_text(judged, given) if given else "Too few runs for intervals."
-        remarks.append(text + _adjusted(given) + _unseen(judged))
-    elif EXACT in methods:
-        remarks.append("Nothing in these cells is random: every number is exact.")
+    if not any(
+        c.estimate and c.estimate.method not in (EXACT, NOT_MEASURABLE, ITSELF) for c in judged.numbers
+    ):
         rows = tuple(r._replace(numbers=tuple(n._replace(interval="") for n in r.numbers)) for r in rows)
-    for reason in dict.fromkeys(r.reason for r in (spec.rounding, *(c.rounding for c in spec.columns)) if r):
-        remarks.append("Rounding of the source: " + reason)
-    if unsure := _unclear_changes(judged, words):
-        remarks.append(unsure)
     return TableView(
         spec.id,
         spec.title,
@@ -127,9 +122,26 @@ def table_view(
         tuple(c.heading for c in spec.columns),
         rows,
         notes.texts,
-        tuple(remarks),
+        tuple(_remarks(judged, words)),
         has_published,
     )
+
+
+def _remarks(judged: JudgedTable, words: Labels) -> Iterator[str]:
+    """What is said below a table: of its intervals, the source's rounding, and changes that are not clear."""
+    methods = dict.fromkeys(c.estimate.method for c in judged.numbers if c.estimate is not None)
+    random = [m for m in methods if m not in (EXACT, NOT_MEASURABLE, ITSELF)]
+    if random:
+        given = [m for m in random if not m.endswith(NO_INTERVAL)]
+        text = _methods_text(judged, given) if given else "Too few runs for intervals."
+        yield text + _adjusted(given) + _unseen(judged)
+    elif EXACT in methods:
+        yield "Nothing in these cells is random: every number is exact."
+    roundings = (judged.spec.rounding, *(column.rounding for column in judged.spec.columns))
+    for reason in dict.fromkeys(rounding.reason for rounding in roundings if rounding):
+        yield "Rounding of the source: " + reason
+    if unsure := _unclear_changes(judged, words):
+        yield unsure
 
 
 def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Labels) -> tuple[RowView, ...]:
@@ -262,6 +274,18 @@ def _unclear_changes(judged: JudgedTable, words: Labels) -> str:
 
 _EXPLAINED = (Verdict.COMPATIBLE, Verdict.CLOSE, Verdict.TREND)
 """Verdicts whose note belongs to the single cell, and is no footnote."""
+
+
+def _flow_of(cell: JudgedCell, words: Labels) -> str:
+    """The flow that a quantity of `measure` is of, by its name; empty of others."""
+    return max((flow for flow in words.flows if cell.quantity.endswith(f"_{flow}")), key=len, default="")
+
+
+def _first_text(cell: JudgedCell, runs: Floats) -> str:
+    """The value of replicate 0, if there are several replicates."""
+    if cell.estimate is None or len(runs) < 2 or math.isnan(runs[0]):
+        return ""
+    return number(runs[0], cell.digits)
 
 
 def _number_view(table: JudgedTable, cell: JudgedCell, notes: Footnotes) -> NumberView:

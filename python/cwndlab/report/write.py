@@ -135,7 +135,8 @@ def _table_views(
         mine = tuple(drawing for drawing in drawings if at.get(drawing.figure) == table.id)
         view: TableView | ListingView
         if isinstance(table, JudgedTable):
-            view = table_view(table, labels, grounds, differences.reasons.get(table.id, {}))
+            reasons = differences.reasons.get(table.id, {})
+            view = table_view(table, labels, grounds, reasons, judged.results.values)
         else:
             view = table.view(labels)
         verdicts = count([judgement.verdict for judgement in judgements_of([table])])

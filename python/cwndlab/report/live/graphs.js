@@ -46,8 +46,13 @@ function fill(select, options, chosen) {
   select.replaceChildren(...options.map(([value, text]) => new Option(text, value, false, value === chosen)));
 }
 
-/** The node that sends the data of the first traffic entry, most likely: after a run it is known. @param {Scenario} scenario */
-function likelySender({ traffic: [first] }) {
+/**
+ * The node that sends the data of a flow, or of the first traffic entry, most likely: after a run it is known.
+ * @param {Scenario} scenario
+ * @param {string} [flow]
+ */
+function likelySender({ traffic }, flow) {
+  const first = traffic.find(({ name }) => name.replace(/\.\d+$/, "") === flow) ?? traffic[0];
   const pushes = first.app.kind === "bulk" || first.app.kind === "short-flows";
   return pushes && (first.app.from ?? "client") === "client" ? first.client : first.server;
 }

@@ -11,6 +11,17 @@ function isInFold(event) {
   return event.target instanceof Element && event.target.closest("td details") !== null;
 }
 
+/** What heads a number's column, and the group of columns that it is in. @param {HTMLElement} place A cell of a table's body. */
+function headingOf(place) {
+  const table = place.closest("table");
+  const column = place.parentElement ? [...place.parentElement.children].indexOf(place) : -1;
+  const own = table?.tHead?.rows[table.tHead.rows.length - 1].cells[column];
+  const groups = table?.tHead && table.tHead.rows.length > 1 ? [...table.tHead.rows[0].cells] : [];
+  let end = 0;
+  const group = groups.find((one) => (end += one.colSpan) > column);
+  return [group, own].map((one) => one?.textContent?.replace("\u2195", "").trim()).filter(Boolean).join(", ");
+}
+
 class Page {
   /** @param {Engines} engine @param {Cells} cells */
   constructor(engine, cells) {
@@ -24,6 +35,8 @@ class Page {
     this.check = element("live-check", HTMLElement);
     this.replicate = element("live-replicate", HTMLInputElement);
     this.claims = element("live-claims", HTMLElement);
+    this.number = element("live-number", HTMLElement);
+    this.command = element("live-command", HTMLElement);
     this.resting = element("live-resting", HTMLElement);
     this.why = element("live-why", HTMLElement);
     this.waits = element("live-waits", HTMLElement);
@@ -48,7 +61,7 @@ class Page {
       button.setAttribute("aria-haspopup", "dialog");
       button.append(...number.childNodes);
       number.append(button);
-      target.addEventListener("click", (event) => isInFold(event) || this.open(cell, button));
+      target.addEventListener("click", (event) => isInFold(event) || this.open(cell, button, target));
     }
     element("live-close", HTMLButtonElement).addEventListener("click", () => this.dialog.close());
     this.dialog.addEventListener("close", () => {
@@ -58,10 +71,15 @@ class Page {
     this.replicate.addEventListener("change", () => this.start(this.graphs.node, Number(this.graphs.sender.value)));
   }
 
-  /** @param {string} cell @param {HTMLElement} opener What gets the focus back. */
-  open(cell, opener) {
+  /** @param {string} cell @param {HTMLElement} opener What gets the focus back. @param {HTMLElement} from The number's place in its table. */
+  open(cell, opener, from) {
     this.cell = cell;
     this.opener = opener;
+    const { first, flow } = from.dataset;
+    this.number.hidden = first === undefined;
+    this.number.textContent = `${headingOf(from)}: ${opener.textContent} in all runs, ${first} in replicate 0.`;
+    const chosen = cell === "base" ? "" : ` --set ${cell}`;
+    this.command.textContent = `cwndlab explain study.toml${chosen}${flow === undefined ? "" : ` --flow ${flow}`} --seed ${this.cells.seed}`;
     this.title.textContent = this.cells.cells[cell].title;
     const claims = claimsOf(this.names.indexOf(cell));
     this.claims.replaceChildren(...claims.flatMap((link, k) => (k === 0 ? [link] : [", ", link])));
@@ -73,7 +91,7 @@ class Page {
     this.replicate.disabled = this.cells.cells[cell].replicates < 2;
     this.graphs.clear();
     this.dialog.showModal();
-    this.start(likelySender(this.scenario()), null);
+    this.start(likelySender(this.scenario(), flow), null, flow);
   }
 
   /** The cell's own scenario. @returns {Scenario} */
@@ -133,11 +151,12 @@ class Page {
   }
 
   /**
-   * Runs the cell with the segments recorded at a node, and then shows a connection (null: the busiest).
+   * Runs the cell with the segments recorded at a node, and then shows a connection (null: the busiest, of a flow if one is named).
    * @param {number} node
    * @param {number | null} connection
+   * @param {string} [flow]
    */
-  start(node, connection) {
+  start(node, connection, flow) {
     this.stop();
     const exact = this.scenario();
     const replicate = Math.max(0, Math.floor(Number(this.replicate.value) || 0));
@@ -154,7 +173,8 @@ class Page {
       if ("error" in data) this.status.textContent = `The run failed: ${data.error}`;
       else if ("run" in data) {
         this.status.textContent = `Ran replicate ${replicate} in ${Math.round(performance.now() - began)} ms.`;
-        this.graphs.receive([{ label: "", run: data.run, scenario: exact }], node, connection);
+        const busiest = senders(data.run, exact).find(({ name }) => name === flow)?.connection;
+        this.graphs.receive([{ label: "", run: data.run, scenario: exact }], node, connection ?? busiest ?? null);
         this.graphs.fit();
       } else this.compare(data.digest, replicate);
     };
