@@ -3,6 +3,7 @@
 A file has at most 500 lines and a function 60. A class has a name of its own, and so has a file, except
 those that Python names (`__init__.py`, `__main__.py`) and commands, which are named after what they run. A
 function that other modules may call is not named by a preposition or a participle alone; a property may be.
+In the packages of WITHOUT_OF none is named `labels_of` or `of_packets` either.
 A name that begins with an underscore is not imported by another package.
 """
 
@@ -26,6 +27,20 @@ BARE = re.compile(
     "|without|kept|made|ran|said|told|held|written|drawn|(?!embed)[a-z]+[^e]ed"
 )
 
+#: Packages whose functions all have a verb; the others follow one by one.
+WITHOUT_OF = {
+    "report",
+    "results",
+    "live",
+    "notebook",
+    "packets",
+    "processes",
+    "reproduction",
+    "rewrite",
+    "twin",
+}
+OF = re.compile("[a-z]+_of|of_[a-z_]+")
+
 
 def complaints() -> Iterator[str]:
     """What is too long, and what has the name of another."""
@@ -37,7 +52,8 @@ def complaints() -> Iterator[str]:
         if (lines := text.count("\n")) > MOST_LINES:
             yield f"{where}: has {lines} lines; at most {MOST_LINES}"
         tree = ast.parse(text)
-        yield from (f"{where}: {name} does not say what it does" for name in _bare_names(tree))
+        bare = re.compile(f"{BARE.pattern}|{OF.pattern}") if WITHOUT_OF & {*path.parts} else BARE
+        yield from (f"{where}: {name} does not say what it does" for name in _bare_names(tree, bare))
         yield from (f"{where}: imports {name}, of another package" for name in _private_names(tree))
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -58,11 +74,11 @@ def _private_names(tree: ast.Module) -> Iterator[str]:
                     yield name
 
 
-def _bare_names(tree: ast.Module) -> Iterator[str]:
+def _bare_names(tree: ast.Module, bare: re.Pattern[str]) -> Iterator[str]:
     """Functions of a module and of its classes with such a name, apart from metrics, which studies name."""
     for owner in ast.walk(tree):
         for node in owner.body if isinstance(owner, ast.Module | ast.ClassDef) else ():
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and BARE.fullmatch(node.name):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and bare.fullmatch(node.name):
                 if not any(re.search(r"property|metric\(", ast.unparse(one)) for one in node.decorator_list):
                     yield node.name
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import cwndlab
 from cwndlab.report.canvas import LOG, field, layer_chart, look_by_name, mark
-from cwndlab.report.contents import outputs_of
+from cwndlab.report.contents import collect_outputs
 from cwndlab.report.digits import number
 from cwndlab.report.drawing import draw_svg
 from cwndlab.report.judge import judge
@@ -107,7 +107,7 @@ def rows_of(folder: str) -> Iterator[Row]:
     run = cwndlab.open_results(folder)
     study = run.study
     home = study.folder or Path()
-    judged = judge(outputs_of(study, home), run.results)
+    judged = judge(collect_outputs(study, home), run.results)
     names = TESTBEDS[study.name]
     for table in judged.grids:
         testbed = next((title for start, title in names.items() if table.id.startswith(start)), None)

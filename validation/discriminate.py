@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import cwndlab
 from cwndlab.api import Study
-from cwndlab.report.contents import outputs_of
+from cwndlab.report.contents import collect_outputs
 from cwndlab.report.judge import judge
 from cwndlab.stats.verdict import Incompatible, Verdict
 
@@ -191,7 +191,7 @@ def outcome(
     study = Study.load(memo.study)
     changes = {**(memo.cells if cells is None else cells), **memo.models[model]}
     result = cwndlab.run(memo.study, changes=changes, replicates=replicates)
-    judged = judge(outputs_of(result.study, study.folder or Path()), result.results)
+    judged = judge(collect_outputs(result.study, study.folder or Path()), result.results)
     return Outcome(
         memo,
         model,

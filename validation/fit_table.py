@@ -27,7 +27,7 @@ from cwndlab.apps.fit.fitting import FitRefusedError, fit_conversation
 from cwndlab.apps.fit.stated_parameters import StatedParameters
 from cwndlab.base.arrow_tables import read_table
 from cwndlab.base.core import Records
-from cwndlab.results.execution import kernel_of
+from cwndlab.results.execution import find_kernel_executor
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.work import MeasuredRuns, run_here
 
@@ -166,7 +166,7 @@ class Row:
 def measure(path: TruePath, *, answers: bool = True) -> Row:
     """Fits the capture of one path; `answers`: and asks the fitted study what if."""
     seed, plan = path.seed, path.study(path.cc).plan()
-    kernel = kernel_of(RunOptions(backend=path.backend), plan)
+    kernel = find_kernel_executor(RunOptions(backend=path.backend), plan)
     records: Records = (
         run_here(plan.cells[0].scenario, seed, 0, ())
         if kernel is None

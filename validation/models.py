@@ -15,7 +15,7 @@ from pathlib import Path
 
 import cwndlab
 from cwndlab.api import Study
-from cwndlab.report.contents import outputs_of
+from cwndlab.report.contents import collect_outputs
 from cwndlab.report.judge import Judged, judge
 
 from .discriminate import HEAD, REPLICATES, Changes, Memo, Outcome
@@ -76,7 +76,7 @@ def judged(changes: Changes, replicates: int = REPLICATES) -> Judged:
     """A model's numbers in the six tables, with their verdicts."""
     study = Study.load("rfc2415")
     result = cwndlab.run("rfc2415", changes={**CELLS, **changes}, replicates=replicates)
-    return judge(outputs_of(result.study, study.folder or Path()), result.results)
+    return judge(collect_outputs(result.study, study.folder or Path()), result.results)
 
 
 def counts(title: str, model: Judged) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from cwndlab import Study, _core, metrics
 from cwndlab.base.numbers import Range
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 from cwndlab.stats import intervals
 from cwndlab.stats.adjustment import adjust
 from cwndlab.stats.intervals import Interval
@@ -102,7 +102,7 @@ class Population(NamedTuple):
 def _one(task: tuple[str, int, int, metrics.Measurer]) -> dict[str, float]:
     scenario, seed, replicate, measurer = task
     records = _core.run(scenario, seed, replicate)
-    values = measurer.measure(RunView(records, json.loads(scenario)))
+    values = measurer.measure(WholeRun(records, json.loads(scenario)))
     return {name: value for name, value in values.items() if isinstance(value, float)}
 
 

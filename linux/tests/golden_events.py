@@ -11,7 +11,7 @@ from typing import Any
 
 from cwndlab import _core
 from cwndlab.api import Study
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 from cwndlab.runs.single_run import trace
 from cwndlab.runs.work import MeasuredRuns
 from cwndlab_linux.virtual.backend import VirtualKernel
@@ -40,7 +40,7 @@ def sent(
     ]
 
 
-def run_of(study: str, change: Mapping[str, Any], kernel: VirtualKernel | None = None) -> RunView:
+def run_of(study: str, change: Mapping[str, Any], kernel: VirtualKernel | None = None) -> WholeRun:
     """The records of a study's only cell."""
     plan = Study.load(HERE / f"{study}.toml").set(dict(change)).plan()
     (cell,) = plan.cells
@@ -49,10 +49,10 @@ def run_of(study: str, change: Mapping[str, Any], kernel: VirtualKernel | None =
         if kernel
         else _core.run(cell.scenario, plan.seed, 0)
     )
-    return RunView(records, cell.compiled.scenario)
+    return WholeRun(records, cell.compiled.scenario)
 
 
-def segments_of(view: RunView, names: Sequence[str]) -> list[tuple[Any, ...]]:
+def segments_of(view: WholeRun, names: Sequence[str]) -> list[tuple[Any, ...]]:
     """These columns of the records of segments, row by row."""
     columns = view.columns("segments")
     return list(zip(*(columns[name].tolist() for name in names), strict=True))

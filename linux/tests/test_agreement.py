@@ -15,7 +15,7 @@ import pytest
 import synthetic
 from cwndlab.api import Study
 from cwndlab.apps.compare.compare import compare_traces
-from cwndlab.apps.twin.kernel_twin import KernelTwin, twin_of
+from cwndlab.apps.twin.kernel_twin import KernelTwin, make_twin
 from cwndlab.apps.twin.twin import Twin
 from cwndlab.report.contents import Outputs
 from cwndlab.report.judge import judge
@@ -40,7 +40,7 @@ def two(study: Study, other: Study, folder: Path, figures: Sequence[str] = ()) -
         quantities={quantity.name: quantity for quantity in outline.quantities},
     )
     judged = judge(outputs, made[1].results)
-    kernel = KernelTwin.from_results(judged, twin_of(*made), (made[0].campaign, made[1].campaign))
+    kernel = KernelTwin.from_results(judged, make_twin(*made), (made[0].campaign, made[1].campaign))
     drawings = kernel.draw()
     kernel.save(folder)
     write(build_view(judged, drawings, twin=kernel.view()), judged, folder)
@@ -196,7 +196,7 @@ def test_traces_whose_connection_only_opens_later_agree_from_the_first_data_on(
         probes = { segments_at = "left" }
     """
     study, other = (Study.from_toml(text.replace('"0s"', start)) for start in ('"0s"', '"21ms"'))
-    found = twin_of(study.run(), other.run()).first_differences
+    found = make_twin(study.run(), other.run()).first_differences
     assert [(one.a, one.b) for one in found.values()] == [(None, None)]
     same = "at the same times, the kernel's start 21.000 ms later left out"
     assert found["base"].times == same

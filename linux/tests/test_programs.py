@@ -308,7 +308,7 @@ def test_the_network_stands_still_while_a_shell_waits_for_a_line() -> None:
     needs("ss")
     made = study(entry('kind = "bulk"'))
     options = RunOptions(backend="linux-virtual", stack="linux-laws")
-    kernel = execution.kernel_of(options, made.plan())
+    kernel = execution.find_kernel_executor(options, made.plan())
     assert isinstance(kernel, VirtualKernel)
     lines = iter(
         ["x=5", "ss -tin state established", "sleep 0.5", "echo $x $?; ss -tin state established", "exit"]

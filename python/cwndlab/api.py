@@ -18,7 +18,7 @@ from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.contents import REPORT
 from cwndlab.results import execution
 from cwndlab.results.result import RunResult
-from cwndlab.results.result_folder import files_of, open_folder
+from cwndlab.results.result_folder import find_files, open_folder
 from cwndlab.results.result_tables import overview
 from cwndlab.runs.kernel_side import CATALOGUE
 from cwndlab.study import toml
@@ -294,7 +294,7 @@ class Study(StudySpec):
         path = Path(path)
         file = path if path.suffix == ".toml" else path / "study.toml"
         text = self.to_toml()
-        beside = files_of(self)
+        beside = find_files(self)
         if self.file is None and self.claims.claims:
             beside[CLAIMS] = toml.dumps({"claims": to_plain(self.claims.claims)}).encode()
         for name, content in beside.items():

@@ -15,7 +15,7 @@ from prepared_stalls import STALLS, study
 from cwndlab import Study
 from cwndlab.apps.captures.explain_capture import explain_capture
 from cwndlab.apps.diagnosis.explanation import explain_run
-from cwndlab.results.execution import kernel_of
+from cwndlab.results.execution import find_kernel_executor
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.single_run import OneCell, trace
 
@@ -43,7 +43,7 @@ def causes(cause: str, variant: dict[str, Any], folder: Path) -> list[str | None
 def cause_on_a_kernel(cause: str, variant: dict[str, Any]) -> str | None:
     """The cause found in the trace of a run on Linux in virtual time."""
     prepared = study(cause).set(variant)
-    kernel = kernel_of(RunOptions(backend="linux-virtual"), prepared.plan())
+    kernel = find_kernel_executor(RunOptions(backend="linux-virtual"), prepared.plan())
     assert kernel is not None
     cell = prepared.plan(seed=1).cells[0]
     return explain_run(OneCell(cell, 1, kernel), cell.id, 0, "flow", None, 1).cause

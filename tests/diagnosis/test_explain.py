@@ -18,7 +18,7 @@ from cwndlab.apps.diagnosis.diagnosis import Diagnosis
 from cwndlab.apps.diagnosis.explanation import explain_run
 from cwndlab.base.errors import StudyError
 from cwndlab.cli import app
-from cwndlab.results.execution import kernel_of
+from cwndlab.results.execution import find_kernel_executor
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.single_run import OneCell, trace
 from cwndlab_linux.virtual.doctor import reason_not_virtual
@@ -365,7 +365,7 @@ def test_a_kernels_trace_names_the_cause_and_the_time_of_the_simulators_run() ->
     if reason := reason_not_virtual():
         pytest.skip(f"virtual time: {reason}")
     prepared = study("lost-syn").set({"run.duration": "2s"})
-    kernel = kernel_of(RunOptions(backend="linux-virtual"), prepared.plan())
+    kernel = find_kernel_executor(RunOptions(backend="linux-virtual"), prepared.plan())
     assert kernel is not None
     cell = prepared.plan(seed=1).cells[0]
     found = explain_run(OneCell(cell, 1, kernel), cell.id, 0, "flow", None, 1)

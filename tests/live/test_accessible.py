@@ -18,7 +18,7 @@ from cwndlab.apps.evaluate import evaluation, pack, subjects
 from cwndlab.apps.explore import lessons
 from cwndlab.apps.twin.twin import Twin
 from cwndlab.cli.registry import command_line
-from cwndlab.report.contents import Outputs, outputs_of
+from cwndlab.report.contents import Outputs, collect_outputs
 from cwndlab.study.outputs import Figure
 
 WEB = Path(__file__).parents[2] / "web"
@@ -83,7 +83,7 @@ def _kernel_report(folder: Path) -> None:
         {"grid": "fairness", "background": "plain", "flows": 2, "max_p": [0.1, 0.2]}
     )
     folder.mkdir()
-    readme = outputs_of(study, study.folder or folder).readme
+    readme = collect_outputs(study, study.folder or folder).readme
     figure = Figure(id="index", title="Fairness", kind="line", x="max_p", quantity="jain")
     outputs = Outputs("On a kernel", folder, tables=study.outline.tables, figures=[figure], readme=readme)
     results = study.run().results

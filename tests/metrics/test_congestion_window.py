@@ -11,8 +11,8 @@ import numpy as np
 from cwndlab import metrics
 from cwndlab.api import Study
 from cwndlab.apps.evaluate import pack
-from cwndlab.records.run_view import RunView
-from cwndlab.records.window import WindowedRun
+from cwndlab.records.run_view import WholeRun
+from cwndlab.records.window import RunView
 
 S = 10**9
 
@@ -43,7 +43,7 @@ class Run:
 
 
 def largest(traffic: str, **options: Any) -> float:
-    run = WindowedRun(cast(RunView, Run()), 0, 10 * S)
+    run = RunView(cast(WholeRun, Run()), 0, 10 * S)
     return float(metrics.get("largest_window").measure(run, traffic=traffic, **options))
 
 

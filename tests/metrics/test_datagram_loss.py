@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cwndlab import metrics
-from cwndlab.records.window import WindowedRun
+from cwndlab.records.window import RunView
 
 S = 1_000_000_000
 CBR = {"kind": "cbr", "rate_bps": 1000}
@@ -55,7 +55,7 @@ class Run:
 
 
 def loss(traffic: str | None = None) -> float:
-    found: float = metrics.get("datagram_loss").measure(WindowedRun(Run(), 0, 10 * S), traffic=traffic)  # type: ignore[arg-type]
+    found: float = metrics.get("datagram_loss").measure(RunView(Run(), 0, 10 * S), traffic=traffic)  # type: ignore[arg-type]
     return found
 
 

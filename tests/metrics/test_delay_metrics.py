@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from cwndlab import metrics
-from cwndlab.records.window import WindowedRun
+from cwndlab.records.window import RunView
 
 S = 1_000_000_000
 
@@ -41,9 +41,9 @@ class Run:
         return 1
 
 
-def late(**tables: Mapping[str, Any]) -> WindowedRun:
+def late(**tables: Mapping[str, Any]) -> RunView:
     """The run after its warm-up."""
-    return WindowedRun(Run(**tables), 2 * S, 10 * S)
+    return RunView(Run(**tables), 2 * S, 10 * S)
 
 
 BEFORE = {
@@ -108,6 +108,6 @@ def test_goodput_is_of_the_window() -> None:
     run = late(connections=CONNECTIONS, connection_snapshots=BEFORE)
     measure = metrics.get("goodput").measure
     assert measure(run, traffic="first") == pytest.approx(4_000_000 * 8 / 8)
-    whole = WindowedRun(Run(connections=CONNECTIONS), 0, 10 * S)
+    whole = RunView(Run(connections=CONNECTIONS), 0, 10 * S)
     assert measure(whole, traffic="first") == pytest.approx(5_000_000 * 8 / 10)
     assert math.isnan(measure(run, traffic="none"))

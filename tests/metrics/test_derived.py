@@ -26,8 +26,8 @@ def measured(
         return dataclasses.replace(base, measure=lambda run, **options: returned[name], many=many, unit="1")
 
     monkeypatch.setattr(_measure, "get", fake)
-    monkeypatch.setattr(_measure, "WindowedRun", lambda *of: None)
-    run = cast("_measure.RunView", SimpleNamespace(scenario={"windows": {"measured": [0, 1]}}))
+    monkeypatch.setattr(_measure, "RunView", lambda *of: None)
+    run = cast("_measure.WholeRun", SimpleNamespace(scenario={"windows": {"measured": [0, 1]}}))
     return metrics.Measurer([Quantity.model_validate(one) for one in quantities]).measure(run)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from cwndlab import metrics
-from cwndlab.records.window import WindowedRun
+from cwndlab.records.window import RunView
 
 S = 1_000_000_000
 
@@ -65,12 +65,12 @@ BEFORE = {
 }
 
 
-def run(start_s: int = 20, **tables: Mapping[str, Any]) -> WindowedRun:
+def run(start_s: int = 20, **tables: Mapping[str, Any]) -> RunView:
     full = Run(connections=CONNECTIONS, connection_snapshots=BEFORE, **tables)
-    return WindowedRun(full, start_s * S, 120 * S)
+    return RunView(full, start_s * S, 120 * S)
 
 
-def measure(name: str, view: WindowedRun, **options: Any) -> Any:
+def measure(name: str, view: RunView, **options: Any) -> Any:
     found = metrics.get(name).measure(view, **options)
     return found.tolist() if isinstance(found, np.ndarray) else found
 
@@ -130,7 +130,7 @@ def test_a_flow_that_was_under_way_when_the_window_began_counts_from_then_on() -
     # From 20 s, not from 0: connection 0 delivered 400 bytes in 100 s, connection 2 the same in 60 s.
     rows = {**CONNECTIONS, "end_ns": np.array([10 * S, -1, 80 * S, 110 * S, -1])}
     before = {**BEFORE, "bytes_down": np.array([100, 0])}
-    view = WindowedRun(Run(connections=rows, connection_snapshots=before, objects=FILES), 20 * S, 120 * S)
+    view = RunView(Run(connections=rows, connection_snapshots=before, objects=FILES), 20 * S, 120 * S)
     wanted = (8 * 400 / 100 + 8 * 400 / 60) / 2
     assert measure("flow_throughput", view, traffic="background") == pytest.approx(wanted)
 
@@ -138,7 +138,7 @@ def test_a_flow_that_was_under_way_when_the_window_began_counts_from_then_on() -
 def test_the_retransmission_rate_is_segments_sent_again_per_segment_sent() -> None:
     rows = {**CONNECTIONS, "retransmits": np.array([9, 6, 4, 1, 2])}
     before = {**BEFORE, "retransmits": np.array([1, 4])}
-    view = WindowedRun(Run(connections=rows, connection_snapshots=before), 20 * S, 120 * S)
+    view = RunView(Run(connections=rows, connection_snapshots=before), 20 * S, 120 * S)
     assert measure("retransmission_rate", view, traffic="background") == pytest.approx(5 / 50)
     assert measure("retransmission_rate", view) == pytest.approx((5 + 0 + 1 + 2) / (50 + 0 + 10 + 40))
 
@@ -152,7 +152,7 @@ class Steps(Run):
     }
 
 
-def steps() -> WindowedRun:
+def steps() -> RunView:
     # Bytes at 10, 20, 30, 40, 50 s: 100, 300, 400, 400, 600 and 0, 50, 75.
     ends = {"connection": np.array([0, 1]), "traffic": np.array([0, 1]), "start_ns": np.array([0, 0])}
     ends |= {"end_ns": np.array([-1, 35 * S]), "bytes_up": np.array([600, 90]), "bytes_down": np.zeros(2)}
@@ -161,7 +161,7 @@ def steps() -> WindowedRun:
     kept = {"time_ns": np.array([t * S for t, _, _ in at]), "connection": np.array([c for _, c, _ in at])}
     kept |= {"traffic": kept["connection"], "bytes_up": np.array([b for _, _, b in at])}
     kept |= {"bytes_down": np.zeros(len(at))}
-    return WindowedRun(Steps(connections=ends, connection_snapshots=kept), 10 * S, 50 * S)
+    return RunView(Steps(connections=ends, connection_snapshots=kept), 10 * S, 50 * S)
 
 
 def test_rates_over_intervals_give_their_variation_the_largest_cut_and_a_series() -> None:
@@ -203,7 +203,7 @@ def test_connections_have_converged_when_each_has_nearly_its_share() -> None:
     assert math.isnan(measure("convergence_time", steps(), traffic=["ecn"], interval=10.0))
 
 
-def windows(*rows: tuple[float, int, str]) -> WindowedRun:
+def windows(*rows: tuple[float, int, str]) -> RunView:
     cwnd = {"time_ns": np.array([round(t * S) for t, _, _ in rows])}
     cwnd |= {"connection": np.array([c for _, c, _ in rows]), "from_client": np.full(len(rows), True)}
     cwnd |= {"state": np.array([state for _, _, state in rows], dtype=object)}
@@ -213,7 +213,7 @@ def windows(*rows: tuple[float, int, str]) -> WindowedRun:
         "start_ns": np.array([0, 0, 0, 50 * S]),
     }
     ends |= {"end_ns": np.array([-1, -1, 40 * S, -1])}
-    return WindowedRun(Run(connections=ends, cwnd=cwnd), 0, 120 * S)
+    return RunView(Run(connections=ends, cwnd=cwnd), 0, 120 * S)
 
 
 def test_synchronization_is_the_share_of_open_connections_that_reduce_together() -> None:
@@ -398,7 +398,7 @@ def test_a_queues_length_and_reds_average_are_its_samples() -> None:
 def test_the_indicator_of_retransmissions_is_one_or_zero() -> None:
     connections = {**CONNECTIONS, "retransmits": np.array([0, 0, 4, 0, 2])}
     before = {**BEFORE, "retransmits": np.array([0, 4])}
-    view = WindowedRun(Run(connections=connections, connection_snapshots=before), 20 * S, 120 * S)
+    view = RunView(Run(connections=connections, connection_snapshots=before), 20 * S, 120 * S)
     found = [
         measure("retransmits", view, traffic=name, indicator=True) for name in ("background", "ecn", "plain")
     ]

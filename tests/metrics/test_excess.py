@@ -10,7 +10,7 @@ import pytest
 
 from cwndlab import Study, _core, metrics
 from cwndlab.metrics import drawn
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 
 SIZES = {
     "uniform": '{ kind = "uniform", low = 1000, high = 90000 }',
@@ -105,7 +105,7 @@ def test_what_runs_draw_in_excess_is_0_on_average_though_many_objects_are_unfini
     scenario, measurer = json.loads(cell.scenario), metrics.Measurer(study.outline.quantities)
     rows, unfinished = [], 0
     for replicate in range(RUNS):
-        run = RunView(_core.run(cell.scenario, 7, replicate), scenario)
+        run = WholeRun(_core.run(cell.scenario, 7, replicate), scenario)
         rows.append(measurer.measure(run))
         unfinished += int(np.sum(~np.asarray(run.columns("objects")["finished"], np.bool_)))
     assert unfinished > 2 * RUNS

@@ -11,7 +11,7 @@ import pytest
 
 from cwndlab import metrics
 from cwndlab.metrics import _rows
-from cwndlab.records.window import WindowedRun
+from cwndlab.records.window import RunView
 
 S = 1_000_000_000
 NAMES = ["quic", "tcp", "unused", "quic too"]
@@ -41,8 +41,8 @@ class Run:
 
 
 @pytest.fixture
-def view() -> WindowedRun:
-    return WindowedRun(Run(), 0, 10 * S)  # type: ignore[arg-type]
+def view() -> RunView:
+    return RunView(Run(), 0, 10 * S)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def view() -> WindowedRun:
     [("quic", True), ("quic too", True), ("tcp", False), ("unused", False), (None, False)],
 )
 def test_all_use_quic_only_where_there_are_connections_and_all_are_of_stacks(
-    view: WindowedRun, traffic: str | None, expected: bool
+    view: RunView, traffic: str | None, expected: bool
 ) -> None:
     assert _rows.all_use_quic(view, traffic) == expected
     found = metrics.get("fast_retransmits").measure(view, traffic=traffic)
     assert math.isnan(found) if expected else found == (0 if traffic == "unused" else 3)
 
 
-def test_the_connections_of_a_window_are_selected_once(view: WindowedRun) -> None:
+def test_the_connections_of_a_window_are_selected_once(view: RunView) -> None:
     for select in (_rows.connections_of, _rows.connections_opened):
         assert select(view, "tcp") is select(view, "tcp")
         assert select(view, "tcp") is not select(view, "quic")

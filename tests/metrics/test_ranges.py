@@ -40,8 +40,8 @@ def test_an_impossible_value_is_an_error_of_its_run(monkeypatch: pytest.MonkeyPa
     busy = quantity(metric="link_utilization", options={"link": "a>b"}, unit="%")
     metric = dataclasses.replace(metrics.get("link_utilization"), measure=lambda run, **options: 1.00002)
     monkeypatch.setattr(_measure, "get", lambda name: metric)
-    run = cast("_measure.RunView", SimpleNamespace(scenario={"windows": {"measured": [0, 1]}}))
-    monkeypatch.setattr(_measure, "WindowedRun", lambda *of: None)
+    run = cast("_measure.WholeRun", SimpleNamespace(scenario={"windows": {"measured": [0, 1]}}))
+    monkeypatch.setattr(_measure, "RunView", lambda *of: None)
     with pytest.raises(ValueError, match=r"quantity q is 100.002, outside its range, 0 to 100"):
         metrics.Measurer([busy]).measure(run)
 

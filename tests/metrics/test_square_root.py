@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from cwndlab import metrics
-from cwndlab.records.run_view import RunView
-from cwndlab.records.window import WindowedRun
+from cwndlab.records.run_view import WholeRun
+from cwndlab.records.window import RunView
 
 S = 10**9
 MS = 10**6
@@ -32,7 +32,7 @@ class Run:
         return [0] if name == "flows" else []
 
 
-def view(windows: dict[int, list[tuple[int, int]]], **counters: list[float]) -> WindowedRun:
+def view(windows: dict[int, list[tuple[int, int]]], **counters: list[float]) -> RunView:
     """Windows (time in ms, segments) of each connection, in a run of 10 s, and the connections' counters."""
     rows = sorted((at, c, w) for c, steps in windows.items() for at, w in steps)
     srtt = counters.pop("srtt_ms", [100, 100])
@@ -46,10 +46,10 @@ def view(windows: dict[int, list[tuple[int, int]]], **counters: list[float]) -> 
     count = len(counters["bytes_down"])
     ends = {"connection": np.arange(count), "traffic": np.zeros(count, dtype=int)}
     ends |= {"bytes_up": np.zeros(count), **{name: np.array(v) for name, v in counters.items()}}
-    return WindowedRun(cast(RunView, Run(connections=ends, cwnd=cwnd)), 0, 10 * S)
+    return RunView(cast(WholeRun, Run(connections=ends, cwnd=cwnd)), 0, 10 * S)
 
 
-def measure(name: str, run: WindowedRun, **options: Any) -> float:
+def measure(name: str, run: RunView, **options: Any) -> float:
     return float(metrics.get(name).measure(run, traffic=options.pop("traffic", "flows"), **options))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from cwndlab import metrics
 from cwndlab.metrics import _rows
-from cwndlab.records.window import WindowedRun
+from cwndlab.records.window import RunView
 
 S = 1_000_000_000
 NEVER = np.nan
@@ -69,7 +69,7 @@ PAGES = objects(
 
 
 def measure(name: str, run: Run, start_s: int = 0, **options: Any) -> Any:
-    found = metrics.get(name).measure(WindowedRun(run, start_s * S, 100 * S), **options)
+    found = metrics.get(name).measure(RunView(run, start_s * S, 100 * S), **options)
     return found.tolist() if isinstance(found, np.ndarray) else found
 
 
@@ -199,7 +199,7 @@ def test_sizes_are_those_of_finished_objects() -> None:
 
 
 def test_metrics_of_one_window_share_what_they_select() -> None:
-    windows = [WindowedRun(Run(objects=PAGES), start, 100 * S) for start in (0, 4 * S)]
+    windows = [RunView(Run(objects=PAGES), start, 100 * S) for start in (0, 4 * S)]
     whole, late = (_rows.objects(window, "page", "web") for window in windows)
     assert _rows.objects(windows[0], "page", "web") is whole
     assert (len(whole.delay_s), len(late.delay_s)) == (4, 2)

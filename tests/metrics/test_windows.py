@@ -14,9 +14,9 @@ import pytest
 from cwndlab import _core, metrics
 from cwndlab.api import Study
 from cwndlab.base.errors import StudyError
-from cwndlab.records.run_view import RunView
-from cwndlab.records.window import WindowedRun
-from cwndlab.results.reporting import windows_of
+from cwndlab.records.run_view import WholeRun
+from cwndlab.records.window import RunView
+from cwndlab.results.reporting import find_windows
 from small_study import TEXT, edited
 
 S = 1_000_000_000
@@ -117,17 +117,17 @@ LISTS = {"dropped_packets", "queue_delay", "queue_length", "retransmission_times
 
 
 @cache
-def run(**changes: int) -> RunView:
+def run(**changes: int) -> WholeRun:
     scenario = {**Study.from_toml(BUSY).plan().cells[0].compiled.scenario, **changes}
     if changes:
         end = scenario["duration_ns"]
         windows = scenario["windows"].items()
         scenario["windows"] = {name: [w[0], min(w[1], end)] for name, w in windows if w[0] < end}
-    return RunView(_core.run(json.dumps(scenario), 3, 0), scenario)
+    return WholeRun(_core.run(json.dumps(scenario), 3, 0), scenario)
 
 
-def measure(name: str, full: RunView, start_ns: int, end_ns: int) -> Any:
-    view = WindowedRun(full, start_ns, end_ns)
+def measure(name: str, full: WholeRun, start_ns: int, end_ns: int) -> Any:
+    view = RunView(full, start_ns, end_ns)
     result = metrics.get(name).measure(view, **REQUIRED.get(name, {}))
     if isinstance(result, np.ndarray):
         return result.tolist()
@@ -174,7 +174,7 @@ def test_a_quantity_is_measured_in_its_window_or_phase() -> None:
         text += f'[[quantities]]\nname = "{name}"\nmetric = "goodput"\nunit = "Mbps"\n{key}\n'
     study = Study.from_toml(text)
     cell = study.plan().cells[0]
-    view = RunView(_core.run(cell.scenario, 3, 0), cell.compiled.scenario)
+    view = WholeRun(_core.run(cell.scenario, 3, 0), cell.compiled.scenario)
     found = metrics.Measurer(study.outline.quantities).measure(view)
     spans = {"default": (5, 20), "window": (8, 20), "phase": (8, 20), "whole": (0, 20)}
     for name, (start, end) in spans.items():
@@ -216,7 +216,7 @@ def test_results_know_the_window_of_each_quantity() -> None:
     more += '\n[[quantities]]\nname = "gain"\nderived = "late / goodput"\n'
     text = edited(("replicates = 3", 'replicates = 1\nwarmup = "10ms"'), ('unit = "kbit/s"\n', more))
     run = Study.from_toml(text).run()
-    windows = windows_of(run.campaign, run.results)
+    windows = find_windows(run.campaign, run.results)
     asked = [windows.get((run.results.cells[0].id, name)) for name in ("goodput", "late", "gain")]
     assert asked == [(0.01, 0.05), (0.02, 0.04), None]
 
@@ -238,7 +238,7 @@ metric = "goodput"
     )
     study = Study.from_toml(text)
     cell = study.plan().cells[0]
-    view = RunView(_core.run(cell.scenario, 3, 0), cell.compiled.scenario)
+    view = WholeRun(_core.run(cell.scenario, 3, 0), cell.compiled.scenario)
     found = metrics.Measurer(study.outline.quantities).measure(view)
     assert found["goodput"] == measure("goodput", view, 0, 20 * S)
     assert found["share"] == 2.0
@@ -247,7 +247,7 @@ metric = "goodput"
 def test_the_records_of_a_measured_run_are_freed_at_once() -> None:
     study = Study.from_toml(BUSY + '[[quantities]]\nname = "goodput"\nmetric = "goodput"\n')
     cell = study.plan().cells[0]
-    view = RunView(_core.run(cell.scenario, 3, 0), cell.compiled.scenario)
+    view = WholeRun(_core.run(cell.scenario, 3, 0), cell.compiled.scenario)
     gc.disable()
     try:
         freed = weakref.ref(view)

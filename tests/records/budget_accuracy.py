@@ -20,7 +20,7 @@ import pyarrow as pa
 from cwndlab import Study, _core
 from cwndlab.base.core import time_budgets
 from cwndlab.records.critical_path import PARTS, PROBES
-from cwndlab.results.execution import kernel_of
+from cwndlab.results.execution import find_kernel_executor
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.single_run import OneCell
 from cwndlab_linux import senders
@@ -204,7 +204,7 @@ def on_a_kernel() -> None:
     cell = study.plan(seed=1).cells[0]
     cell.check()
     scenario = cell.compiled.scenario
-    kernel = kernel_of(RunOptions(backend="linux-virtual", stack="linux-stock"), study.plan())
+    kernel = find_kernel_executor(RunOptions(backend="linux-virtual", stack="linux-stock"), study.plan())
     assert kernel is not None
     probes = {**scenario["probes"], **PROBES}
     tables = OneCell(cell, 1, kernel).simulate_again(cell.id, 0, {"probes": probes})

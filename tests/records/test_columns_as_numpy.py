@@ -12,7 +12,7 @@ from cwndlab.api import Study
 from cwndlab.base.arrow_tables import read_table
 from cwndlab.plan.plan import make_plan
 from cwndlab.records import run_view as view
-from cwndlab.records.run_view import EngineColumns, RunView, TableColumns, to_numpy
+from cwndlab.records.run_view import EngineColumns, TableColumns, WholeRun, to_numpy
 from cwndlab.records.window import Rows, equals
 
 NUMBERS = list(range(20))
@@ -77,14 +77,14 @@ def traced():
 def test_columns_of_the_engine_are_those_that_arrow_would_give(traced):
     records, scenario = traced
     seen = set()
-    assert (RunView(records, scenario).columns("connections")["end_ns"] == -1).any()  # null: still open
+    assert (WholeRun(records, scenario).columns("connections")["end_ns"] == -1).any()  # null: still open
     for name in records.names:
-        arrow, own = TableColumns(RunView(records, scenario).table(name)), EngineColumns(records.table(name))
+        arrow, own = TableColumns(WholeRun(records, scenario).table(name)), EngineColumns(records.table(name))
         assert list(own) == list(arrow)
         for column in arrow:
             wanted, found = arrow[column], own[column]
             assert found.dtype == wanted.dtype
-            kind = RunView(records, scenario).table(name).schema.field(column).type
+            kind = WholeRun(records, scenario).table(name).schema.field(column).type
             if pa.types.is_list(kind):
                 assert [value.tolist() for value in found] == [value.tolist() for value in wanted]
                 continue
@@ -97,9 +97,9 @@ def test_columns_of_the_engine_are_those_that_arrow_would_give(traced):
 
 
 def test_large_tables_are_not_copied(traced, monkeypatch):
-    assert isinstance(RunView(*traced).columns("connections"), EngineColumns)
+    assert isinstance(WholeRun(*traced).columns("connections"), EngineColumns)
     monkeypatch.setattr(view, "SMALL", 0)
-    assert type(RunView(*traced).columns("connections")) is TableColumns
+    assert type(WholeRun(*traced).columns("connections")) is TableColumns
 
 
 def test_an_unknown_column_is_named(traced):

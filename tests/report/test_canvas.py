@@ -21,7 +21,7 @@ def test_a_name_is_broken_where_it_and_its_symbol_are_wider_than_the_figure(
 ) -> None:
     """240 pixels, of which a square takes 10 and a line 28; a letter takes 7."""
     name = "a" * 20 + " " + "b" * (letters - 21)
-    made = canvas.legend_of({"x": "x", name: name}, symbol, SPEC)
+    made = canvas.make_legend({"x": "x", name: name}, symbol, SPEC)
     assert made is not None
     assert ("labelExpr" in made) == broken
     if broken:
@@ -29,5 +29,5 @@ def test_a_name_is_broken_where_it_and_its_symbol_are_wider_than_the_figure(
 
 
 def test_one_name_needs_no_legend() -> None:
-    assert canvas.legend_of({"x": "x"}, "square", SPEC) is None
-    assert canvas.legend_of({"x": "x", "y": "y"}, "square", SPEC) is not None
+    assert canvas.make_legend({"x": "x"}, "square", SPEC) is None
+    assert canvas.make_legend({"x": "x", "y": "y"}, "square", SPEC) is not None

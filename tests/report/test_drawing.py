@@ -205,8 +205,8 @@ def test_labels_of_a_legend_may_have_several_lines() -> None:
 
 
 def test_a_legend_names_series_once_and_none_if_there_is_one() -> None:
-    assert canvas.legend_of({"a": "A"}, "circle", figure()) is None
-    made = canvas.legend_of({"a": "x: A", "b": "x: B"}, "stroke", figure())
+    assert canvas.make_legend({"a": "A"}, "circle", figure()) is None
+    made = canvas.make_legend({"a": "x: A", "b": "x: B"}, "stroke", figure())
     assert made is not None
     assert (made["title"], made["titleOrient"], made["columns"], made["symbolSize"]) == (
         "x",
@@ -216,21 +216,21 @@ def test_a_legend_names_series_once_and_none_if_there_is_one() -> None:
     )
     assert (made["offset"], made["columnPadding"], made["labelLimit"]) == (32, 22, 510)
     assert made["values"] == ["a", "b"] and made["labelExpr"] == '{"a": ["A"], "b": ["B"]}[datum.label]'
-    plain = canvas.legend_of({"A": "A", "B": "B"}, "circle", figure(), panels=2)
+    plain = canvas.make_legend({"A": "A", "B": "B"}, "circle", figure(), panels=2)
     assert plain is not None and "title" not in plain and "values" not in plain
     assert (plain["symbolSize"], plain["offset"]) == (100, 16)
 
 
 def test_the_head_of_a_legend_is_beside_its_entries_only_in_one_line() -> None:
     def orient(head: str, *labels: str) -> str:
-        made = canvas.legend_of({x: f"{head}: {x}" for x in labels}, "circle", figure(width=200))
+        made = canvas.make_legend({x: f"{head}: {x}" for x in labels}, "circle", figure(width=200))
         assert made is not None
         return str(made.get("titleOrient", "top"))
 
     # Two entries of 18 + 7 pixels, with a gap of 22 each, take 94 of 200 pixels; a letter takes 7.
     assert [orient("h" * n, "a", "b") for n in (15, 16)] == ["left", "top"]
     assert orient("h", *(letter * 9 for letter in "abc")) == "top"
-    made = canvas.legend_of({"a": "x: A", "b": "y: B"}, "circle", figure())
+    made = canvas.make_legend({"a": "x: A", "b": "y: B"}, "circle", figure())
     assert made is not None and "title" not in made
 
 
@@ -302,28 +302,28 @@ def test_the_title_of_a_vertical_axis_is_above_it_in_the_lines_that_it_needs() -
 def test_more_series_than_colours_repeat_them() -> None:
     names = [f"law {k}" for k in range(len(PALETTE) + 1)]
     shown = canvas.look_by_name("series:N", names, PALETTE)["scale"]["range"]
-    dashes = looks.dashes_of(names, figure())
+    dashes = looks.choose_dashes(names, figure())
     assert len(shown) == len(names) and shown[0] == shown[-1] and dashes[0] != dashes[-1]
 
 
 def test_a_flow_has_one_colour_in_all_figures_and_others_take_those_that_are_free() -> None:
     flows = ["web", "bulk"]
-    assert looks.colours_of(["bulk"], flows, figure()) == [PALETTE[1]]
-    assert looks.colours_of(["other", "bulk"], flows, figure()) == [PALETTE[2], PALETTE[1]]
-    assert looks.colours_of(["a", "b"], [], figure()) == PALETTE[:2]
+    assert looks.choose_colours(["bulk"], flows, figure()) == [PALETTE[1]]
+    assert looks.choose_colours(["other", "bulk"], flows, figure()) == [PALETTE[2], PALETTE[1]]
+    assert looks.choose_colours(["a", "b"], [], figure()) == PALETTE[:2]
     several = figure(quantity=None, quantities=["q", "p"])
-    assert looks.colours_of(["mean", "p95"], flows, several) == [PLAIN, PLAIN]
-    assert looks.colours_of(["mean", "p95"], flows, several, bars=True) == list(SHADES[:2])
-    assert looks.colours_of(["mean", "p95"], [], several) == PALETTE[:2]
-    assert looks.colours_of(["mean", "p95"], flows, figure()) != [PLAIN, PLAIN]
+    assert looks.choose_colours(["mean", "p95"], flows, several) == [PLAIN, PLAIN]
+    assert looks.choose_colours(["mean", "p95"], flows, several, bars=True) == list(SHADES[:2])
+    assert looks.choose_colours(["mean", "p95"], [], several) == PALETTE[:2]
+    assert looks.choose_colours(["mean", "p95"], flows, figure()) != [PLAIN, PLAIN]
 
 
 def test_several_quantities_of_one_law_share_its_colour_and_differ_in_dashes() -> None:
     names = ["delay, reno", "delay, cubic", "loss, reno", "loss, cubic"]
     spec = figure(quantity=None, quantities=["delay", "loss"])
-    assert looks.colours_of(names, [], spec) == [PALETTE[0], PALETTE[1]] * 2
-    assert looks.dashes_of(names, spec) == [looks.DASHES[0]] * 2 + [looks.DASHES[1]] * 2
+    assert looks.choose_colours(names, [], spec) == [PALETTE[0], PALETTE[1]] * 2
+    assert looks.choose_dashes(names, spec) == [looks.DASHES[0]] * 2 + [looks.DASHES[1]] * 2
     colours = ["#1", "#2"] * 2
-    assert looks.fills_of(names, colours, spec) == ["#1", "#2", "#180", "#280"]
-    assert looks.fills_of(["a", "b"], ["#1", "#2"], figure()) is None
-    assert looks.dashes_of(["a", "b"], figure()) == looks.DASHES[:2]
+    assert looks.choose_fills(names, colours, spec) == ["#1", "#2", "#180", "#280"]
+    assert looks.choose_fills(["a", "b"], ["#1", "#2"], figure()) is None
+    assert looks.choose_dashes(["a", "b"], figure()) == looks.DASHES[:2]

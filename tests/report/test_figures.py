@@ -19,7 +19,7 @@ from cwndlab.apps.packets.sequence import DRAWN, decimate, time_sequence_rows
 from cwndlab.base.errors import StudyError
 from cwndlab.report import canvas, lines
 from cwndlab.report.figures import draw
-from cwndlab.report.looks import colours_of, dashes_of, fills_of
+from cwndlab.report.looks import choose_colours, choose_dashes, choose_fills
 from cwndlab.report.overlay import overlay
 from cwndlab.report.palette import PALETTE, PLAIN
 from cwndlab.report.svg import inline_svg
@@ -215,18 +215,18 @@ def test_panels_share_an_axis_unless_it_would_flatten_one(least: float, shared: 
 
 def test_a_legend_writes_once_what_all_names_begin_with() -> None:
     spec = figure(kind="line", x="iw", quantity="power", width=300)
-    made = canvas.legend_of({f"webs: {n}": f"webs: {n}" for n in (8, 16, 32)}, "stroke", spec)
+    made = canvas.make_legend({f"webs: {n}": f"webs: {n}" for n in (8, 16, 32)}, "stroke", spec)
     assert made is not None and (made["title"], made["columns"]) == ("webs", 3)
     assert json.loads(made["labelExpr"].removesuffix("[datum.label]"))["webs: 8"] == ["8"]
-    other = canvas.legend_of({"webs: 8": "webs: 8", "ftps: 8": "ftps: 8"}, "stroke", spec)
+    other = canvas.make_legend({"webs: 8": "webs: 8", "ftps: 8": "ftps: 8"}, "stroke", spec)
     assert other is not None and "title" not in other
 
 
 def test_a_legend_has_as_many_columns_as_its_names_leave_room_for() -> None:
     spec = figure(kind="budget", x="iw", of="page", width=300)
     parts = ["congestion window", "delayed ACK", "recovery", "timeout", "repeated timeout", "queueing"]
-    two = canvas.legend_of({part: part for part in parts}, "square", spec)
-    one = canvas.legend_of({part: part for part in [*parts, "timeout of the handshake"]}, "square", spec)
+    two = canvas.make_legend({part: part for part in parts}, "square", spec)
+    one = canvas.make_legend({part: part for part in [*parts, "timeout of the handshake"]}, "square", spec)
     assert two is not None and one is not None and (two["columns"], one["columns"]) == (2, 1)
 
 
@@ -252,28 +252,28 @@ def test_ticks_are_labelled_without_rounding() -> None:
 def test_a_flow_has_one_colour_whatever_a_figure_shows_first() -> None:
     flows = ("cubic", "bbr1")
     spec = figure(kind="line", x="iw", quantities=["mean", "p99"])
-    assert colours_of(["cubic", "bbr1"], flows, spec) == PALETTE[:2]
-    assert colours_of(["bbr1", "cubic"], flows, spec) == PALETTE[1::-1]
-    assert colours_of(["mean", "p99"], flows, spec) == [PLAIN, PLAIN]
-    assert len(set(colours_of(["mean", "p95", "p99"], flows, spec, bars=True))) == 3
-    assert colours_of(["mean", "p99"], (), spec) == PALETTE[:2]
+    assert choose_colours(["cubic", "bbr1"], flows, spec) == PALETTE[:2]
+    assert choose_colours(["bbr1", "cubic"], flows, spec) == PALETTE[1::-1]
+    assert choose_colours(["mean", "p99"], flows, spec) == [PLAIN, PLAIN]
+    assert len(set(choose_colours(["mean", "p95", "p99"], flows, spec, bars=True))) == 3
+    assert choose_colours(["mean", "p99"], (), spec) == PALETTE[:2]
 
 
 def test_a_kernel_and_the_simulator_share_colours_and_differ_in_dashes() -> None:
     names = ["cubic, kernel", "cubic, simulator", "bbr1, kernel", "bbr1, simulator"]
     spec = figure(kind="line", x="iw", quantities=["a", "b"])
     cubic, bbr1 = PALETTE[:2]
-    assert colours_of(names, ("cubic", "bbr1"), spec) == [cubic, cubic, bbr1, bbr1]
-    solid, dashed = dashes_of(names, spec)[:2]
-    assert dashes_of(names, spec) == [solid, dashed, solid, dashed] and solid != dashed
-    assert dashes_of(["kernel", "simulator"], spec) == [solid, dashed]
+    assert choose_colours(names, ("cubic", "bbr1"), spec) == [cubic, cubic, bbr1, bbr1]
+    solid, dashed = choose_dashes(names, spec)[:2]
+    assert choose_dashes(names, spec) == [solid, dashed, solid, dashed] and solid != dashed
+    assert choose_dashes(["kernel", "simulator"], spec) == [solid, dashed]
 
 
 def test_numbers_of_the_network_have_no_colour_of_a_flow_next_to_a_kernel() -> None:
     names = [f"{what}, {source}" for what in ("mean", "p95") for source in ("kernel", "simulator")]
     spec = figure(kind="line", x="iw", quantities=["a", "b"])
     mean, p95 = PALETTE[2:4]
-    assert colours_of(names, ("cubic", "bbr1"), spec) == [mean, mean, p95, p95]
+    assert choose_colours(names, ("cubic", "bbr1"), spec) == [mean, mean, p95, p95]
 
 
 def _named(*parts: Sequence[str]) -> list[str]:
@@ -297,18 +297,18 @@ SOURCES = ("kernel", "simulator")
 )
 def test_no_two_series_of_a_figure_look_alike(names: list[str], quantities: int) -> None:
     spec = figure(kind="line", x="iw", quantities=["a", "b"][:quantities])
-    colours = colours_of(names, FLOWS, spec)
-    assert len(set(zip(colours, map(str, dashes_of(names, spec)), strict=True))) == len(names)
+    colours = choose_colours(names, FLOWS, spec)
+    assert len(set(zip(colours, map(str, choose_dashes(names, spec)), strict=True))) == len(names)
     if len(names) <= 16:
-        colours = colours_of(names, FLOWS, spec, bars=True)
-        fills = fills_of(names, colours, spec) or colours
+        colours = choose_colours(names, FLOWS, spec, bars=True)
+        fills = choose_fills(names, colours, spec) or colours
         assert len(set(zip(colours, fills, strict=True))) == len(names)
 
 
 def test_a_law_has_one_colour_and_each_of_its_quantities_its_own_dashes() -> None:
     spec = figure(kind="line", x="iw", quantities=["a", "b"])
     names = _named(FLOWS, LAWS)
-    colours, dashes = colours_of(names, FLOWS, spec), dashes_of(names, spec)
+    colours, dashes = choose_colours(names, FLOWS, spec), choose_dashes(names, spec)
     assert colours[:3] == colours[3:] and len(set(colours)) == 3
     assert colours[1] == PALETTE[1]  # CUBIC has the colour of the flow of that name
     assert dashes[0] == dashes[1] == dashes[2] != dashes[3] == dashes[4] == dashes[5]

@@ -19,9 +19,9 @@ from cwndlab.apps.twin.twin import (
     TwinNumber,
     budget_key,
     budget_text,
+    compare_lists,
     count_apart,
     event_text,
-    lists_of,
     pair_numbers,
     to_csv,
     view,
@@ -184,7 +184,7 @@ def test_more_runs_of_the_simulator_than_of_the_kernel_are_said(tmp_path: Path) 
 
 
 def test_lists_are_compared_index_by_index_as_far_as_both_go() -> None:
-    assert list(lists_of(results(), results(0.5))) == [
+    assert list(compare_lists(results(), results(0.5))) == [
         ("iw=1", "each (ms)", "3 and 3 values; kernel − simulator, first 3: mean 0.1667, from 0 to 0.5"),
         ("iw=2", "each (ms)", "2 and 2 values; kernel − simulator, first 2: mean 0.25, from 0 to 0.5"),
     ]

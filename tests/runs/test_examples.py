@@ -49,7 +49,7 @@ WITHOUT = {
     "metric": "a metric's source is read from its file; docs/how-to/first-steps-in-python.md runs one",
     "RunResult.widget": "needs anywidget, an optional package; tests/live tries it",
     "ExplorePage.widget": "needs anywidget, an optional package; tests/live tries it",
-    "WindowedRun": "only a metric gets one; `metric` has an example",
+    "RunView": "only a metric gets one; `metric` has an example",
 }
 CALLED = ("RunResult.__getitem__", "RecordTables.__call__", "Plots.__call__")
 OPTIONAL = {"to_pandas": "pandas", "to_xarray": "xarray"}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import synthetic
-from cwndlab.apps.reproduction.choice_effects import ChoiceOutcome, Move, claim_verdicts, effects, moves_of
+from cwndlab.apps.reproduction.choice_effects import ChoiceOutcome, Move, claim_verdicts, effects, find_moves
 from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import CellInfo, Estimate, Results, Variation
@@ -46,7 +46,7 @@ def outcome(name: str, shift: float, verdict: Verdict = Verdict.AGREES, **more: 
 
 
 def test_a_choice_moves_a_number_if_the_interval_of_the_change_leaves_out_0() -> None:
-    found = moves_of(
+    found = find_moves(
         table(2.0), results(), [outcome("much", 0.9), outcome("none", 0.0), outcome("more", 2.2)]
     )
     [moves] = found.values()
@@ -71,20 +71,20 @@ def test_a_number_is_nearer_if_it_ends_less_far_on_either_side(closed: float, ne
 
 def test_choices_that_were_not_run_on_a_number_and_combinations_do_not_count() -> None:
     elsewhere = outcome("elsewhere", 0.9, cells=frozenset({"other"}))
-    [moves] = moves_of(table(2.0), results(), [elsewhere, outcome("both", 0.9, combined=True)]).values()
+    [moves] = find_moves(table(2.0), results(), [elsewhere, outcome("both", 0.9, combined=True)]).values()
     assert (moves.tried, moves.undecided, moves.moves) == (0, False, ())
 
 
 def test_too_few_runs_decide_nothing() -> None:
     two = synthetic.make_results((CELL,), {"a": "s"}, {(CELL.id, "a"): [1.0, 1.1]})
     varied = synthetic.make_results((CELL,), {"a": "s"}, {(CELL.id, "a"): [1.9, 2.2]})
-    [moves] = moves_of(table(2.0), two, [outcome("much", 0.0, made=varied)]).values()
+    [moves] = find_moves(table(2.0), two, [outcome("much", 0.0, made=varied)]).values()
     assert (moves.tried, moves.undecided, moves.moves) == (1, True, ())
 
 
 def test_equal_runs_are_no_change_however_many_there_are() -> None:
     two = synthetic.make_results((CELL,), {"a": "s"}, {(CELL.id, "a"): [1.0, 1.1]})
-    [moves] = moves_of(table(2.0), two, [outcome("same", 0.0, made=two)]).values()
+    [moves] = find_moves(table(2.0), two, [outcome("same", 0.0, made=two)]).values()
     assert (moves.tried, moves.undecided, moves.moves) == (1, False, ())
 
 
@@ -93,16 +93,16 @@ def test_equal_runs_are_no_change_however_many_there_are() -> None:
     [(Verdict.DIFFERS, True), (Verdict.TREND, True), (Verdict.AGREES, False), (Verdict.CLOSE, False)],
 )
 def test_only_numbers_that_are_not_the_papers_are_explained(verdict: Verdict, shown: bool) -> None:
-    assert bool(moves_of(table(2.0, verdict), results(), [outcome("much", 0.9)])) is shown
+    assert bool(find_moves(table(2.0, verdict), results(), [outcome("much", 0.9)])) is shown
 
 
 def test_quantiles_of_runs_are_not_explained() -> None:
-    assert moves_of(table(2.0, runs=0.9), results(), [outcome("much", 0.9)]) == {}
+    assert find_moves(table(2.0, runs=0.9), results(), [outcome("much", 0.9)]) == {}
 
 
 def test_a_number_that_the_choices_table_lacks_has_no_verdict() -> None:
     without = outcome("much", 0.9)._replace(tables=[])
-    [moves] = moves_of(table(2.0), results(), [without]).values()
+    [moves] = find_moves(table(2.0), results(), [without]).values()
     assert moves.moves[0].verdict is None
 
 
@@ -155,5 +155,5 @@ def test_the_median_and_the_largest_shift_are_relative_to_the_base() -> None:
 
 def test_results_of_another_cell_are_not_needed() -> None:
     more = replace(results(), cells=(CELL, CellInfo("iw=2", {"iw": 2})))
-    assert moves_of(table(2.0), more, [])[0, 0].tried == 0
+    assert find_moves(table(2.0), more, [])[0, 0].tried == 0
     assert math.isnan(more.estimate("iw=2", "a").value)

@@ -8,7 +8,7 @@ import pytest
 
 from cwndlab import _core, metrics
 from cwndlab.api import Study
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 
 
 def measured(flows: list[dict[str, Any]], duration: str, warmup: str, **dumbbell: Any) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def measured(flows: list[dict[str, Any]], duration: str, warmup: str, **dumbbell
     }
     study = Study.from_dict(raw, name="background")
     [cell] = study.plan().cells
-    view = RunView(_core.run(cell.scenario, 1, 0), cell.compiled.scenario)
+    view = WholeRun(_core.run(cell.scenario, 1, 0), cell.compiled.scenario)
     return metrics.Measurer(study.outline.quantities).measure(view)
 
 

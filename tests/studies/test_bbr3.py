@@ -8,7 +8,7 @@ import pytest
 
 from cwndlab import _core, metrics
 from cwndlab.api import Study
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 
 STUDY = """\
 title = "BBR version 3"
@@ -91,7 +91,7 @@ LOSS = "topology.links.bottleneck.forward.impairments"
 def measured(settings: dict[str, Any], seed: int = 1) -> dict[str, Any]:
     study = Study.from_toml(STUDY).set(settings)
     (one,) = study.plan().cells
-    view = RunView(_core.run(one.scenario, seed, 0), one.compiled.scenario)
+    view = WholeRun(_core.run(one.scenario, seed, 0), one.compiled.scenario)
     return metrics.Measurer(study.outline.quantities).measure(view)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from cwndlab import _core, metrics
 from cwndlab.api import Study
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 from cwndlab_linux import stack, stack_file
 
 
@@ -37,7 +37,7 @@ def test_with_a_small_buffer_version_1_takes_the_line_from_cubic_and_version_3_d
     shares = {}
     for law in ("bbr1", "bbr3"):
         (one,) = study.set({"question": "slow-line", "law": law, "buffer": 0.5}).plan().cells
-        view = RunView(_core.run(one.scenario, 3, 0), one.compiled.scenario)
+        view = WholeRun(_core.run(one.scenario, 3, 0), one.compiled.scenario)
         values = metrics.Measurer(study.outline.quantities).measure(view)
         shares[law] = values["rate"] / values["cubic_rate"]
     assert shares["bbr1"] > 5 > 2 > shares["bbr3"] > 0.5

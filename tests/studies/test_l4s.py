@@ -11,7 +11,7 @@ import pytest
 import cwndlab
 from cwndlab import _core, metrics
 from cwndlab.api import Study
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def study() -> Study:
 
 def measured(study: Study, **axes: Any) -> dict[str, Any]:
     [one] = [c for c in study.plan().cells if c.axes == axes]
-    view = RunView(_core.run(one.scenario, 9332, 0), one.compiled.scenario)
+    view = WholeRun(_core.run(one.scenario, 9332, 0), one.compiled.scenario)
     return metrics.Measurer(study.outline.quantities).measure(view)
 
 

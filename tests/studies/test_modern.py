@@ -8,7 +8,7 @@ import pytest
 
 from cwndlab import _core, metrics
 from cwndlab.api import Study
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 from cwndlab_linux import stack, stack_file
 
 
@@ -19,7 +19,7 @@ def study() -> Study:
 
 def measured(study: Study, **axes: Any) -> dict[str, Any]:
     [one] = [c for c in study.plan().cells if c.axes == axes]
-    view = RunView(_core.run(one.scenario, 6928, 0), one.compiled.scenario)
+    view = WholeRun(_core.run(one.scenario, 6928, 0), one.compiled.scenario)
     return metrics.Measurer(study.outline.quantities).measure(view)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from cwndlab import _core, metrics
 from cwndlab.api import Study
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def study() -> Study:
 
 def measured(study: Study, **axes: Any) -> dict[str, Any]:
     (one,) = study.set(axes).plan().cells
-    view = RunView(_core.run(one.scenario, 38, 0), one.compiled.scenario)
+    view = WholeRun(_core.run(one.scenario, 38, 0), one.compiled.scenario)
     return metrics.Measurer(study.outline.quantities).measure(view)
 
 

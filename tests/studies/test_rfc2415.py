@@ -11,7 +11,7 @@ import pytest
 from cwndlab import _core, metrics
 from cwndlab.api import Study
 from cwndlab.plan.plan import Cell
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 from cwndlab.records.window import window_of
 
 
@@ -27,7 +27,7 @@ def cell(study: Study, **axes: Any) -> Cell:
 
 
 def quantity(study: Study, scenario: Cell, name: str, replicate: int) -> float:
-    view = RunView(_core.run(scenario.scenario, 2415, replicate), scenario.compiled.scenario)
+    view = WholeRun(_core.run(scenario.scenario, 2415, replicate), scenario.compiled.scenario)
     value = metrics.Measurer(study.outline.quantities).measure(view)[name]
     assert isinstance(value, float)
     return value

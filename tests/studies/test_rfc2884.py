@@ -15,8 +15,8 @@ import cwndlab
 from cwndlab import _core, metrics
 from cwndlab.api import Study
 from cwndlab.plan.plan import Cell
-from cwndlab.records.run_view import RunView
-from cwndlab.records.window import WindowedRun
+from cwndlab.records.run_view import WholeRun
+from cwndlab.records.window import RunView
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def cell(study: Study, **axes: Any) -> Cell:
 
 
 def measured(study: Study, scenario: Cell, replicate: int = 0) -> dict[str, Any]:
-    view = RunView(_core.run(scenario.scenario, 2884, replicate), scenario.compiled.scenario)
+    view = WholeRun(_core.run(scenario.scenario, 2884, replicate), scenario.compiled.scenario)
     return metrics.Measurer(study.outline.quantities).measure(view)
 
 
@@ -54,13 +54,13 @@ def test_replicates_asked_for_hold_in_every_cell(study: Study) -> None:
 def test_both_transfers_end_within_the_run(study: Study) -> None:
     for flows in (2, 10):
         one = cell(study, workload="bulk", recovery="reno", path="one-way", flows=flows, max_p=0.5)
-        view = RunView(_core.run(one.scenario, 2884, 0), one.compiled.scenario)
+        view = WholeRun(_core.run(one.scenario, 2884, 0), one.compiled.scenario)
         assert np.asarray(view.columns("objects")["finished"]).tolist() == [True, True]
 
 
 def test_packets_of_the_ecn_flow_are_marked_and_those_of_the_others_dropped(study: Study) -> None:
     one = cell(study, workload="fairness", background="plain", flows=2, max_p=0.1)
-    view = RunView(_core.run(one.scenario, 2884, 0), one.compiled.scenario)
+    view = WholeRun(_core.run(one.scenario, 2884, 0), one.compiled.scenario)
     rows = view.columns("connections")
     names = [view.scenario["traffic"][entry]["name"].split(".")[0] for entry in rows["traffic"]]
     for name, marks, drops in zip(names, rows["marks"], rows["drops"], strict=True):
@@ -101,7 +101,7 @@ def test_triple_duplicate_acks_are_those_that_tcptrace_counts(study: Study, tmp_
     command = ["tcptrace", "-nlr", str(tmp_path / "server.pcapng")]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     counted = [int(line.split(":")[-1]) for line in text.splitlines() if "triple dupacks:" in line]
-    view = WindowedRun(RunView(records, one.compiled.scenario), 0, 60 * 10**9)
+    view = RunView(WholeRun(records, one.compiled.scenario), 0, 60 * 10**9)
     metric = metrics.get("triple_duplicate_acks")
     found = [metric.measure(view, traffic=name) for name in ("background", "ecn", "plain")]
     assert [sum(counted[:5]), *counted[5:]] == found
@@ -156,7 +156,7 @@ def test_the_goodput_that_the_memo_defines_is_the_throughput_of_a_transfer(study
     restricted = study.set({"parameters.capture": "server"})
     one = cell(restricted, workload="bulk", recovery="reno", path="one-way", flows=2, max_p=0.5)
     found = measured(restricted, one)
-    view = RunView(_core.run(one.scenario, 2884, 0), one.compiled.scenario)
+    view = WholeRun(_core.run(one.scenario, 2884, 0), one.compiled.scenario)
     rows, segments = view.columns("connections"), view.columns("segments")
     names = [view.scenario["traffic"][entry]["name"] for entry in rows["traffic"]]
     [place] = [place for place, name in enumerate(names) if name == "plain"]

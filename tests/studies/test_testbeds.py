@@ -12,7 +12,7 @@ import pytest
 import cwndlab
 from cwndlab import _core, metrics
 from cwndlab.api import Study
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 
 FOLDER = Path(cwndlab.__file__).parent / "studies"
 TRIALS = sorted((FOLDER / "bbr-shared/published").glob("v*.csv"))
@@ -21,7 +21,7 @@ TRIALS = sorted((FOLDER / "bbr-shared/published").glob("v*.csv"))
 def measured(study: Study) -> dict[str, Any]:
     """The quantities of the only cell of a study in one run."""
     (one,) = study.plan().cells
-    view = RunView(_core.run(one.scenario, 1, 0), one.compiled.scenario)
+    view = WholeRun(_core.run(one.scenario, 1, 0), one.compiled.scenario)
     return metrics.Measurer(study.outline.quantities).measure(view)
 
 

@@ -318,7 +318,7 @@ def load(
 
 def one_cell(study: Study, options: RunOptions) -> OneCell:
     """The first cell of a study, to be run so; a note says which it is if there are others."""
-    from cwndlab.results.execution import kernel_of
+    from cwndlab.results.execution import find_kernel_executor
     from cwndlab.runs.backend_check import check_backend
     from cwndlab.runs.single_run import OneCell
 
@@ -329,4 +329,4 @@ def one_cell(study: Study, options: RunOptions) -> OneCell:
         echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
     first = replace(plan, cells=(cell,))
     check_backend(first, options)
-    return OneCell(cell, plan.seed_of(cell), kernel_of(options, first))
+    return OneCell(cell, plan.seed_of(cell), find_kernel_executor(options, first))

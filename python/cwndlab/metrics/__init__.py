@@ -17,7 +17,7 @@ from types import ModuleType
 
 from cwndlab.base.core import Value as Value
 from cwndlab.records.run_view import Column as Column
-from cwndlab.records.window import WindowedRun
+from cwndlab.records.window import RunView as RunView
 
 from ._code import code_digest as code_digest
 from ._declared import Metric as Metric
@@ -39,9 +39,6 @@ from ._measure import range_of as range_of
 from ._measure import scale_of as scale_of
 from ._measure import unit_of as unit_of
 from ._rows import connections_of as connections_of
-
-#: What a metric sees: one window of one run of any backend, and nothing outside of the window.
-RunView = WindowedRun
 
 
 class _Metrics(ModuleType):

@@ -37,7 +37,7 @@ from cwndlab.base.usercode import (
     read_source,
     source_of,
 )
-from cwndlab.records.window import WindowedRun
+from cwndlab.records.window import RunView
 
 #: The group of entry points that packages name their metrics in.
 GROUP = "cwndlab.metrics"
@@ -184,7 +184,7 @@ def _guarded(function: F, many: bool) -> F:
     """The function; whatever exception its code raises becomes a `MetricFailed`."""
 
     @wraps(function)
-    def measure(run: WindowedRun, **options: object) -> float | Sequence[float] | NDArray[np.float64]:
+    def measure(run: RunView, **options: object) -> float | Sequence[float] | NDArray[np.float64]:
         try:
             value = function(run, **options)
             if (np.ndim(value) > 0) != many:
@@ -356,7 +356,7 @@ def reopen_metric(stated: Mapping[str, Any], source: str) -> None:
             )
         return
 
-    def measure(run: WindowedRun, **options: object) -> float:
+    def measure(run: RunView, **options: object) -> float:
         raise ValueError(f"metric {code.name}: opening results runs no code")
 
     parameters = [inspect.Parameter("run", inspect.Parameter.POSITIONAL_ONLY)]

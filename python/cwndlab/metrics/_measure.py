@@ -12,8 +12,8 @@ import numpy as np
 from cwndlab._core import unit_factor
 from cwndlab.base.core import Value
 from cwndlab.base.numbers import Range, derived_range, median, quantile, reduced_range
-from cwndlab.records.run_view import Column, RunView
-from cwndlab.records.window import WindowedRun, window_of
+from cwndlab.records.run_view import Column, WholeRun
+from cwndlab.records.window import RunView, window_of
 
 from ._declared import get
 
@@ -146,10 +146,10 @@ class Measurer:
     def __reduce__(self) -> tuple[type[Measurer], tuple[Sequence[MeasuredQuantity]]]:
         return Measurer, (tuple(self._known.values()),)  # metrics of the user's own travel as code
 
-    def measure(self, run: RunView) -> dict[str, Value]:
+    def measure(self, run: WholeRun) -> dict[str, Value]:
         """Every quantity in one run, each in its window."""
-        windows: dict[tuple[int, int], WindowedRun] = {}
-        named: dict[str | None, WindowedRun] = {}
+        windows: dict[tuple[int, int], RunView] = {}
+        named: dict[str | None, RunView] = {}
         values: dict[str, Value] = {}
         for quantity, measure, scale, within in self._steps:
             if measure is None:
@@ -159,7 +159,7 @@ class Measurer:
                 if name not in named:
                     window = window_of(run.scenario, name)
                     if window not in windows:
-                        windows[window] = WindowedRun(run, *window)
+                        windows[window] = RunView(run, *window)
                     named[name] = windows[window]
                 value = _measured(quantity, measure, scale, named[name])
             values[quantity.name] = _checked(quantity.name, within, value)
@@ -189,7 +189,7 @@ class Measurer:
 
 
 def _measured(
-    quantity: MeasuredQuantity, measure: Callable[..., Any], scale: float, window: WindowedRun
+    quantity: MeasuredQuantity, measure: Callable[..., Any], scale: float, window: RunView
 ) -> Value:
     result = measure(window, **quantity.options)
     if quantity.within is not None:

@@ -14,8 +14,7 @@ from pydantic import Field
 from cwndlab.base import numbers
 from cwndlab.base.numbers import Columns, Floats
 from cwndlab.records.run_view import Column
-from cwndlab.records.window import Rows, equals
-from cwndlab.records.window import WindowedRun as RunView
+from cwndlab.records.window import Rows, RunView, equals
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cwndlab.base.core import Value
 from cwndlab.base.writing import number_of
 
-from .run_view import RunView, flow_of
+from .run_view import WholeRun, flow_of
 
 TABLE = "failures"
 """The record table, which every run has."""
@@ -34,7 +34,7 @@ class FailedConnections(NamedTuple):
     """In how many runs."""
 
 
-def count_failures(run: RunView) -> dict[str, Value]:
+def count_failures(run: WholeRun) -> dict[str, Value]:
     """The connections of a run that failed, by flow and reason, as values of the run; empty if none did."""
     failures, traffic = run.columns(TABLE), run.scenario["traffic"]
     counts = Counter(

@@ -101,7 +101,7 @@ def _bits(bits: pa.Buffer, chunk: pa.Array) -> Column:
     return found[shift : shift + len(chunk)].view(np.bool_)
 
 
-class RunView:
+class WholeRun:
     """Records of one run with the scenario they came from."""
 
     def __init__(self, records: Records, scenario: Mapping[str, Any]) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .run_view import RunView
+from .run_view import WholeRun
 
 #: The events of a trace; others in the segments table are for other formats.
 EVENTS = ("send", "retransmit", "ack", "dupack", "drop")
 
 
-def _rows(view: RunView) -> list[tuple[int, str, int, Any]]:
+def _rows(view: WholeRun) -> list[tuple[int, str, int, Any]]:
     columns = view.columns("segments")
     data = zip(
         columns["time_ns"].tolist(),
@@ -29,12 +29,12 @@ def seconds(time_ns: int) -> str:
     return f"{microseconds // 1_000_000}.{microseconds % 1_000_000:06d}"
 
 
-def _csv(view: RunView) -> str:
+def _csv(view: WholeRun) -> str:
     lines = [f"{seconds(time)},{event},{segment}" for time, event, segment, _ in _rows(view)]
     return "\n".join(["time_s,event,segment", *lines]) + "\n"
 
 
-def _text(view: RunView) -> str:
+def _text(view: WholeRun) -> str:
     verbs = {
         "send": "packet {} is sent",
         "retransmit": "packet {} is retransmitted",
@@ -53,4 +53,4 @@ def _text(view: RunView) -> str:
 
 
 #: Formats written here; the core writes the others.
-TEXTS: dict[str, Callable[[RunView], str]] = {"csv": _csv, "text": _text}
+TEXTS: dict[str, Callable[[WholeRun], str]] = {"csv": _csv, "text": _text}

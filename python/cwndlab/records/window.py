@@ -19,7 +19,7 @@ from cwndlab.base.core import time_budgets
 from cwndlab.base.errors import KeyPath, NotFoundError, problem_at
 from cwndlab.base.numbers import Columns
 
-from .run_view import Column, Computed, RunView, TableColumns, snapshot_times
+from .run_view import Column, Computed, TableColumns, WholeRun, snapshot_times
 
 Index = NDArray[np.intp]
 T = TypeVar("T")
@@ -64,10 +64,10 @@ def window_of(scenario: Mapping[str, Any], name: str | None) -> tuple[int, int]:
     return int(start), int(end)
 
 
-class WindowedRun:
+class RunView:
     """What a metric sees of a run: the records of one window, and nothing else."""
 
-    def __init__(self, run: RunView, start_ns: int, end_ns: int) -> None:
+    def __init__(self, run: WholeRun, start_ns: int, end_ns: int) -> None:
         self._run = run
         self._start = start_ns
         self._end = end_ns
@@ -132,17 +132,17 @@ class WindowedRun:
             self._derived[key] = make()
         return cast(T, self._derived[key])
 
-    def parts(self, interval_s: float) -> list[WindowedRun]:
+    def parts(self, interval_s: float) -> list[RunView]:
         """The window's whole intervals of this length, from its start on.
 
         A quantity with the option `interval` has counters kept at their edges.
         """
         edges = interval_edges(self._start, self._end, interval_s)
-        return [WindowedRun(self._run, a, b) for a, b in itertools.pairwise(edges)]
+        return [RunView(self._run, a, b) for a, b in itertools.pairwise(edges)]
 
     def history(self, table: str) -> Columns:
         """As `columns`, from the start of the run to the end of the window."""
-        return WindowedRun(self._run, 0, self._end).columns(table)
+        return RunView(self._run, 0, self._end).columns(table)
 
     def budgets(self, kind: str) -> Columns:
         """Time budgets, one row each: of the finished objects of a kind that began in the window, or of the
@@ -265,18 +265,18 @@ class WindowedRun:
 
 
 #: How a window's rows of each table that metrics read are made.
-_ROWS_OF: Mapping[str, Callable[[WindowedRun, str], Columns]] = {
-    "segments": WindowedRun._samples,
-    "queues": WindowedRun._samples,
-    "cwnd": WindowedRun._states,
-    "limits": WindowedRun._intervals,
-    "states": WindowedRun._intervals,
-    "timeouts": WindowedRun._samples,
-    "delays": WindowedRun._samples,
-    "accecn": WindowedRun._samples,
-    "connections": WindowedRun._connections,
-    "objects": WindowedRun._objects,
-    "links": WindowedRun._links,
+_ROWS_OF: Mapping[str, Callable[[RunView, str], Columns]] = {
+    "segments": RunView._samples,
+    "queues": RunView._samples,
+    "cwnd": RunView._states,
+    "limits": RunView._intervals,
+    "states": RunView._intervals,
+    "timeouts": RunView._samples,
+    "delays": RunView._samples,
+    "accecn": RunView._samples,
+    "connections": RunView._connections,
+    "objects": RunView._objects,
+    "links": RunView._links,
 }
 
 

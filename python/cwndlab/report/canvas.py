@@ -93,7 +93,7 @@ def stack(charts: Sequence[Spec], spec: Figure) -> Spec:
     return {"concat": list(charts), "columns": spec.columns or 1, "spacing": 26}
 
 
-def legend_of(
+def make_legend(
     labels: Mapping[str, str], symbol: str, spec: Figure, *, panels: int = 1, y_title: str = "one line"
 ) -> Spec | None:
     """A legend above the title of the y axis, in as many columns as its labels leave room for.

@@ -68,7 +68,7 @@ class Outputs:
     """How many sensitivity axes the study has."""
 
 
-def outputs_of(study: StudySpec, folder: Path) -> Outputs:
+def collect_outputs(study: StudySpec, folder: Path) -> Outputs:
     """What a study asks to be shown; `folder` has its published numbers."""
     outline, source = study.outline, study.outline.source
     return Outputs(

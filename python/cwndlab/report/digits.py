@@ -48,7 +48,7 @@ def interval_text(interval: Interval, digits: int | None) -> str:
         digits = max(0, 2 - math.floor(math.log10(scale)))
     width = interval.high - interval.low
     # One digit more where the interval would look like a point, up to a limit.
-    most = _decimals_of(max(abs(interval.low), abs(interval.high)))
+    most = _count_decimals(max(abs(interval.low), abs(interval.high)))
     while width > 0 and width < 2 * 10.0**-digits and digits < most:
         digits += 1
     ends = [number(end, digits) for end in (interval.low, interval.high)]
@@ -59,7 +59,7 @@ def interval_text(interval: Interval, digits: int | None) -> str:
     return " … ".join(ends)
 
 
-def _decimals_of(scale: float) -> int:
+def _count_decimals(scale: float) -> int:
     """Decimals with which a number of this size has the most digits."""
     return min(9, max(0, MOST_DIGITS - 1 - math.floor(math.log10(scale)))) if scale else 9
 

@@ -28,8 +28,8 @@ from .canvas import (
     Spec,
     field,
     in_columns,
-    legend_of,
     look_by_name,
+    make_legend,
     mark,
     mark_chart,
     narrow_figure,
@@ -38,7 +38,7 @@ from .canvas import (
     title_lines,
 )
 from .drawing import draw_svg
-from .looks import colours_of, dashes_of, labels_of
+from .looks import choose_colours, choose_dashes, name_series
 from .palette import PALETTE
 from .svg import inline_svg, on_white
 
@@ -142,14 +142,14 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
             for v, s in zip(c.value, c.share, strict=True)
             if v > 0 or not spec.log_x  # the curve begins at the share of what a logarithm cannot show
         ]
-        legend = legend_of(labels_of(names), "stroke", spec, panels=len(shown))
+        legend = make_legend(name_series(names), "stroke", spec, panels=len(shown))
         encoding = {
             "x": field("x:Q", title=title_lines(x_title, spec), scale=LOG if spec.log_x else {}),
             "y": field("y:Q", title=spec.y_title or "share at most", scale={"domain": [0, 1]}),
             "color": look_by_name(
-                "series:N", names, colours_of(names, results.labels.flows, spec), legend=legend
+                "series:N", names, choose_colours(names, results.labels.flows, spec), legend=legend
             ),
-            "strokeDash": look_by_name("series:N", names, dashes_of(names, spec), legend=legend),
+            "strokeDash": look_by_name("series:N", names, choose_dashes(names, spec), legend=legend),
         }
         chart = mark_chart(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.8))
         charts.append(panel_of_size(chart, series.panel_title(spec, results, panel), spec))
@@ -172,7 +172,9 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
     at = {
         "x": field("x:Q", title=x_title, scale={"zero": True}),
         "y": field("y:Q", title=y_title, scale={"zero": False}),
-        "color": look_by_name("series:N", names, PALETTE, legend=legend_of(labels_of(names), "circle", spec)),
+        "color": look_by_name(
+            "series:N", names, PALETTE, legend=make_legend(name_series(names), "circle", spec)
+        ),
     }
     for number, panel in enumerate(dict.fromkeys(one.panel for one in found)):
         shown = [one for one in found if one.panel == panel]
@@ -184,7 +186,7 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
         ]
         rows[centres] = [{"x": one.centre[0], "y": one.centre[1], "series": one.series} for one in shown]
         around = {**at, "order": field("place:Q"), "detail": field("cell:N")}
-        around["strokeDash"] = look_by_name("series:N", names, dashes_of(names, spec), legend=None)
+        around["strokeDash"] = look_by_name("series:N", names, choose_dashes(names, spec), legend=None)
         layers = {
             "layer": [
                 mark_chart(contours, mark("line", around, strokeWidth=1.6)),

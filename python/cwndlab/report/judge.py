@@ -82,7 +82,7 @@ class Judged:
     @property
     def judgements(self) -> list[Judgement]:
         """Of every published number."""
-        return judgements_of(self.tables)
+        return list_judgements(self.tables)
 
     @property
     def cells(self) -> set[str]:
@@ -103,7 +103,7 @@ class Judged:
         return self.played.incompatible if self.played is not None else None
 
 
-def judgements_of(tables: Sequence[JudgedTable | JudgedLines]) -> list[Judgement]:
+def list_judgements(tables: Sequence[JudgedTable | JudgedLines]) -> list[Judgement]:
     """Of every published number of these tables."""
     numbers = (cell for table in tables for row in table.cells for cell in row)
     return [cell.judgement for cell in numbers if cell.judgement is not None]

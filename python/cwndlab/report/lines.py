@@ -24,8 +24,8 @@ from .canvas import (
     field,
     flat_title,
     layer_chart,
-    legend_of,
     look_by_name,
+    make_legend,
     mark,
     mark_chart,
     named_axis,
@@ -34,7 +34,7 @@ from .canvas import (
     panel_width,
     stack,
 )
-from .looks import colours_of, dashes_of, fills_of, labels_of
+from .looks import choose_colours, choose_dashes, choose_fills, name_series
 from .overlay import KERNEL, SIMULATOR
 from .palette import SHADES
 
@@ -73,13 +73,13 @@ def draw(
     names = list(dict.fromkeys(p.series for p in found))
     panels = list(dict.fromkeys(p.panel for p in found))
     many = len(found) > MANY * max(1, len(names))
-    labels = labels_of(names)
+    labels = name_series(names)
     room = room_for(list(labels.values()), spec) if named and not bars and len(panels) == 1 else 0
     symbol = "square" if bars else "stroke"
-    legend = None if room else legend_of(labels, symbol, spec, panels=len(panels), y_title=y_title)
-    colours = colours_of(names, results.labels.flows, spec, bars=bars)
+    legend = None if room else make_legend(labels, symbol, spec, panels=len(panels), y_title=y_title)
+    colours = choose_colours(names, results.labels.flows, spec, bars=bars)
     colour = look_by_name("series:N", names, colours, legend=legend)
-    dash = look_by_name("series:N", names, dashes_of(names, spec), legend=legend)
+    dash = look_by_name("series:N", names, choose_dashes(names, spec), legend=legend)
     parts = {f"panel{k}": [p for p in found if p.panel == panel] for k, panel in enumerate(panels)}
     rows = {name: _rows(mine, spec, results, numeric=numeric) for name, mine in parts.items()}
     charts = []
@@ -195,7 +195,7 @@ def _lines(at: Spec, dash: Spec | None, *, points: bool) -> list[Spec]:
 
 def _bars(at: Spec, names: Sequence[str], colours: Sequence[str], spec: Figure, legend: Spec | None) -> Spec:
     """Bars in these colours, or outlined in them where colours alone do not distinguish the series."""
-    fills = fills_of(names, colours, spec)
+    fills = choose_fills(names, colours, spec)
     if fills is not None:
         fill, stroke = (look_by_name("series:N", names, looks, legend=legend) for looks in (fills, colours))
         return mark("bar", {**at, "fill": fill, "stroke": stroke}, opacity=0.85, strokeWidth=1.6)

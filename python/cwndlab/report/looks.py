@@ -21,7 +21,9 @@ HOLLOW = "transparent"
 _OPACITIES = ["", "80", "33"]
 
 
-def colours_of(names: Sequence[str], flows: Sequence[str], spec: Figure, *, bars: bool = False) -> list[str]:
+def choose_colours(
+    names: Sequence[str], flows: Sequence[str], spec: Figure, *, bars: bool = False
+) -> list[str]:
     """A colour for each series: that of the flow of this name, which it has in the whole report.
 
     Where flows have colours, up to three numbers of the whole network, as a mean and a percentile, have none;
@@ -39,7 +41,7 @@ def colours_of(names: Sequence[str], flows: Sequence[str], spec: Figure, *, bars
     return [PALETTE[places[key] % len(PALETTE)] for key in keys]
 
 
-def dashes_of(names: Sequence[str], spec: Figure) -> list[list[int]]:
+def choose_dashes(names: Sequence[str], spec: Figure) -> list[list[int]]:
     """The dashes of each series; of a kernel's and the simulator's, the simulator's are dashed."""
     keys, levels = _groups(names, spec, bars=False)
     if _has_sources(names):
@@ -51,7 +53,7 @@ def dashes_of(names: Sequence[str], spec: Figure) -> list[list[int]]:
     return [DASHES[k % len(DASHES)] for k in at]
 
 
-def fills_of(names: Sequence[str], colours: Sequence[str], spec: Figure) -> list[str] | None:
+def choose_fills(names: Sequence[str], colours: Sequence[str], spec: Figure) -> list[str] | None:
     """The fill of each series' bars, in its colour; None if colours alone distinguish them."""
     _, levels = _groups(names, spec, bars=True)
     if not _has_sources(names) and not any(levels):
@@ -64,7 +66,7 @@ def fills_of(names: Sequence[str], colours: Sequence[str], spec: Figure) -> list
     ]
 
 
-def labels_of(names: Sequence[str]) -> dict[str, str]:
+def name_series(names: Sequence[str]) -> dict[str, str]:
     """What series are called next to a figure: a kernel's and the simulator's of one name once, by that name.
 
     They have one colour, and dashes or outlines tell them apart.

@@ -18,6 +18,6 @@ SHADES = ["#9aa5af", PLAIN, "#3f4850"]
 """The same for bars, which have no dashes but an outline."""
 
 
-def place_of(name: str, flows: Sequence[str]) -> int | None:
+def find_colour_place(name: str, flows: Sequence[str]) -> int | None:
     """The place of a flow's colour; None if there is no flow of this name."""
     return flows.index(name) % len(PALETTE) if name in flows else None

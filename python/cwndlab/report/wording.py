@@ -31,7 +31,7 @@ from .model import (
     RowView,
     TableView,
 )
-from .palette import place_of
+from .palette import find_colour_place
 
 if TYPE_CHECKING:
     from cwndlab.stats.claims import JudgedClaim
@@ -166,7 +166,7 @@ def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Labels) ->
                 value, a, b = (
                     round(100 * (end - low) / (high - low)) for end in (e.value, e.ci_low, e.ci_high)
                 )
-                shown = shown._replace(bar=(value, a, b, place_of(column.heading, words.flows)))
+                shown = shown._replace(bar=(value, a, b, find_colour_place(column.heading, words.flows)))
             numbers.append(shown)
         made.append(row._replace(numbers=tuple(numbers)))
     return tuple(made)
@@ -225,7 +225,7 @@ def _key(table: JudgedTable, cell: JudgedCell) -> Key:
     return cell.cell, table.column(cell).quantity
 
 
-def grounds_of(claims: Sequence[JudgedClaim], tables: Sequence[JudgedTable]) -> list[Collection[Key]]:
+def find_grounds(claims: Sequence[JudgedClaim], tables: Sequence[JudgedTable]) -> list[Collection[Key]]:
     """The numbers of the tables on which each claim rests, or if there are none, those of the same cells."""
     shown = {_key(table, cell) for table in tables for cell in table.numbers}
     found: list[Collection[Key]] = []

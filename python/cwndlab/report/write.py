@@ -16,10 +16,10 @@ from cwndlab.study.outputs import Figure, Margin, Table
 from . import render
 from .contents import JudgedLines, Outputs, count_claims, finding_text
 from .headline import Headline, first_headline, headline_of_row, keep_one_statistic
-from .judge import Judged, Omitted, judgements_of, omissions
+from .judge import Judged, Omitted, list_judgements, omissions
 from .model import DifferencesView, ListingView, ReportView, TableView, TwinView, fills_grid
 from .verdict_files import save_summary
-from .wording import claim_view, count, grounds_of, paragraphs, table_view
+from .wording import claim_view, count, find_grounds, paragraphs, table_view
 
 if TYPE_CHECKING:
     from cwndlab.stats.results import Results
@@ -86,7 +86,7 @@ def build_view(
     pair = next((d for d in drawings if key is not None and d is not key and d.figure == key.figure), None)
     rest = [drawing for drawing in drawings if drawing is not key and drawing is not pair]
     at = places(judged.tables, outputs.figures, results)
-    grounds = grounds_of(judged.claims, judged.grids)
+    grounds = find_grounds(judged.claims, judged.grids)
     chance, alone = _claims_together(judged)
     views = _table_views(judged, grounds, rest, at, differences)
     shown = [view.id for view in views]
@@ -139,7 +139,7 @@ def _table_views(
             view = table_view(table, labels, grounds, reasons, judged.results.values)
         else:
             view = table.view(labels)
-        verdicts = count([judgement.verdict for judgement in judgements_of([table])])
+        verdicts = count([judgement.verdict for judgement in list_judgements([table])])
         views.append(view._replace(figures=mine, counts=verdicts))
     return views
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.base.errors import StudyError, nearest
 from cwndlab.plan.plan import Cell, Plan, make_plan
-from cwndlab.report.contents import check, outputs_of, unmeasured_results
+from cwndlab.report.contents import check, collect_outputs, unmeasured_results
 from cwndlab.study.document import CLAIMS
 from cwndlab.study.place import Place
 
@@ -30,7 +30,7 @@ def check_outputs(plan: Plan) -> None:
     cells = {cell.id: cell for cell in plan.cells if cell.sensitivity is None}
     results = unmeasured_results(study, {name: cell.axes for name, cell in cells.items()})
     try:
-        check(outputs_of(study, study.folder or Path()), results)
+        check(collect_outputs(study, study.folder or Path()), results)
     except StudyError as error:
         raise _locate(study, error) from None
     _check_records(study, results, cells)

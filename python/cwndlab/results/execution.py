@@ -91,7 +91,7 @@ def run_plan(
     began = datetime.now(UTC)
     study = plan.study
     shared = _open_shared_store(options, study)
-    kernel = kernel_of(options, plan)
+    kernel = find_kernel_executor(options, plan)
     rule = _rule(study, plan, options.until)
     folder = Path(options.out) if options.out is not None else None
     kept = folders.prepare(folder, study) if folder is not None else MemoryStore()
@@ -252,7 +252,7 @@ def _has_own_code(study: StudySpec) -> bool:
     return bool(study.laws) or (bool(own) and all(code.whole for code in own))
 
 
-def kernel_of(options: RunOptions, plan: Plan) -> KernelExecutor | None:
+def find_kernel_executor(options: RunOptions, plan: Plan) -> KernelExecutor | None:
     """Who runs the cells of a plan on a kernel; None for the simulator."""
     if options.backend == "simulator":
         return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cwndlab.records.window import window_of
-from cwndlab.report.contents import REPORT, outputs_of
+from cwndlab.report.contents import REPORT, collect_outputs
 from cwndlab.report.judge import Judged, judge
 from cwndlab.report.methods import definitions, describe_run, facts, missing_runs
 from cwndlab.report.model import DifferencesView, LiveView, TwinView
@@ -54,7 +54,7 @@ def write_report(
     """
     study, folder = campaign.plan.study, result.folder
     assert folder is not None
-    outputs = outputs_of(study, folder)
+    outputs = collect_outputs(study, folder)
     results = with_budgets(campaign, result.results, outputs.figures)
     judged = judge(outputs, results)
     twin = _find_twin(campaign, result, judged)
@@ -72,7 +72,7 @@ def write_report(
         facts=tuple(facts(content)),
         ran=tuple(describe_run(content, study.document.written_tables)),
         missing=missing_runs(content),
-        definitions=tuple(definitions(study.outline.quantities, results, windows_of(campaign, results))),
+        definitions=tuple(definitions(study.outline.quantities, results, find_windows(campaign, results))),
         live=_find_live_view(result, judged, content),
         study=study_text(study),
     )
@@ -97,7 +97,7 @@ def _differences(judged: Judged, result: RunResult) -> DifferencesView:
     return view
 
 
-def windows_of(campaign: Campaign, results: Results) -> dict[tuple[str, str], tuple[float, float]]:
+def find_windows(campaign: Campaign, results: Results) -> dict[tuple[str, str], tuple[float, float]]:
     """From and to, in seconds, of what the metric of each quantity measures in each cell."""
     found = {}
     for quantity in campaign.plan.study.outline.quantities:

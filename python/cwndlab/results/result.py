@@ -405,10 +405,10 @@ class RunResult:
         return table_of_words(CSV_COLUMNS, verdict_rows(self._judge(self.results)))
 
     def _judge(self, results: Results) -> Judged:
-        from cwndlab.report.contents import outputs_of
+        from cwndlab.report.contents import collect_outputs
         from cwndlab.report.judge import judge
 
-        return judge(outputs_of(self.study, self.folder or self.study.folder or Path()), results)
+        return judge(collect_outputs(self.study, self.folder or self.study.folder or Path()), results)
 
     @check_arguments
     def discrepancies(self, *, budgets: bool = False) -> list[Discrepancy]:

@@ -91,7 +91,7 @@ def inputs(campaign: Campaign, folder: Path) -> str:
     ]
     digest = hashlib.sha256("\0".join(parts).encode())
     with output_errors(folder):
-        for name, content in files_of(study).items():
+        for name, content in find_files(study).items():
             digest.update(f"\0{name}\0".encode() + content)
     for at, below, files in os.walk(_PACKAGE):
         below[:] = sorted(set(below) - {"__pycache__"})
@@ -132,7 +132,7 @@ def study_text(study: StudySpec) -> str:
     return (f"# As run, changed by:\n{changes}\n" if changes else "") + toml.dumps(study.raw)
 
 
-def files_of(study: StudySpec) -> dict[str, bytes]:
+def find_files(study: StudySpec) -> dict[str, bytes]:
     """The claims and the files that a study names, by their names relative to its folder."""
     if study.folder is None:
         return {}
@@ -161,7 +161,7 @@ def _copy_beside(study: StudySpec, folder: Path) -> None:
     """Copies the claims and the files that the study names, so that the folder is a study of its own."""
     if study.folder is None or study.folder.resolve() == folder.resolve():
         return
-    for name, content in files_of(study).items():
+    for name, content in find_files(study).items():
         write_inside(folder, name, content)
 
 

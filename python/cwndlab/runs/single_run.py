@@ -14,7 +14,7 @@ from cwndlab.base.core import KeptRecords, Records
 from cwndlab.base.errors import StudyError, nearest
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import watched_host
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 
 from .work import MeasuredRuns, run_here
 
@@ -103,9 +103,9 @@ def with_probes(source: Repeatable, cell: str, replicate: int, probes: Mapping[s
     return source.simulate_again(cell, replicate, {"probes": {**known, **probes}})
 
 
-def view_again(source: Repeatable, cell: str, replicate: int, probes: Mapping[str, object]) -> RunView:
+def view_again(source: Repeatable, cell: str, replicate: int, probes: Mapping[str, object]) -> WholeRun:
     """The same as a view."""
-    return RunView(KeptRecords(with_probes(source, cell, replicate, probes)), source.scenario(cell))
+    return WholeRun(KeptRecords(with_probes(source, cell, replicate, probes)), source.scenario(cell))
 
 
 #: Written by the core.
@@ -132,7 +132,7 @@ def trace(
         raise StudyError(f'there is no format "{kind}"{where}', key="--format", right=nearest(kind, formats))
     records = OneCell(cell, seed, kernel).records(replicate, {})
     if kind in TEXTS:
-        return TEXTS[kind](RunView(records, cell.compiled.scenario)).encode()
+        return TEXTS[kind](WholeRun(records, cell.compiled.scenario)).encode()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace"
         records.write_trace(str(path), kind)

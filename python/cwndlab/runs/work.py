@@ -24,7 +24,7 @@ from cwndlab.plan.probes import needed_probes
 from cwndlab.plan.scenario import Compiled
 from cwndlab.records import failures
 from cwndlab.records.critical_path import SENDER_PROBES
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 from cwndlab.records.window import SNAPSHOTS
 from cwndlab.runs.executors.protocol import Job, Outcome, Stopped, never_stop
 
@@ -124,7 +124,7 @@ class MeasuredRuns:
         budgets = None
         if job.budgets:
             budgets, records = _budgets(job, records)
-        view = RunView(records, job.parsed)
+        view = WholeRun(records, job.parsed)
         try:
             values = self._values(view)
         except FAULTS as error:
@@ -164,9 +164,9 @@ class MeasuredRuns:
 
     def measure(self, job: Job, records: Records) -> Mapping[str, Value]:
         """Values, by their measures' ids, of the records of a job that ran elsewhere."""
-        return self._values(RunView(records, job.parsed))
+        return self._values(WholeRun(records, job.parsed))
 
-    def _values(self, view: RunView) -> dict[str, Value]:
+    def _values(self, view: WholeRun) -> dict[str, Value]:
         with limit_calls(self.own_metrics):
             values = {self.ids[name]: value for name, value in self._measurer.measure(view).items()}
         return values | failures.count_failures(view)
@@ -247,7 +247,7 @@ def _budgets(job: Job, records: _core.Records) -> tuple[Mapping[str, pa.Table], 
     from cwndlab.base.core import time_budgets
     from cwndlab.records.critical_path import PROBES
 
-    view, end = RunView(records, job.parsed), int(job.parsed["duration_ns"])
+    view, end = WholeRun(records, job.parsed), int(job.parsed["duration_ns"])
     try:
         made = {kind: time_budgets(view.table, job.parsed, end, kind) for kind in job.budgets}
     except ValueError:

@@ -16,15 +16,15 @@ from cwndlab.report.canvas import (
     Row,
     Spec,
     field,
-    legend_of,
     look_by_name,
+    make_legend,
     mark,
     mark_chart,
     named_axis,
     panel_of_size,
     stack,
 )
-from cwndlab.report.looks import labels_of
+from cwndlab.report.looks import name_series
 from cwndlab.stats import series
 from cwndlab.stats.results import Results
 from cwndlab.study.outputs import Figure, Scalar
@@ -151,7 +151,7 @@ def _chart(
             "part:N",
             words,
             [COLOURS[name] for name in names],
-            legend=legend_of(labels_of(words), "square", spec, panels=panels),
+            legend=make_legend(name_series(words), "square", spec, panels=panels),
         ),
         "order": field("order:Q"),
         "tooltip": [field("part:N"), field("y:Q", title="s")],

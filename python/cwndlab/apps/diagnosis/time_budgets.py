@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cwndlab.base.core import KeptRecords, time_budgets
 from cwndlab.base.errors import NotFoundError, OutputError
 from cwndlab.records.critical_path import PARTS, PROBES
-from cwndlab.records.run_view import RunView, TableColumns
+from cwndlab.records.run_view import TableColumns, WholeRun
 from cwndlab.report.contents import unmeasured_results
 from cwndlab.runs.single_run import Recorded, view_again
 
@@ -65,7 +65,7 @@ def _array(column: NDArray[Any]) -> pa.Array:
     return pa.array(column, words if column.dtype == object else None)
 
 
-def _recorded_view(source: Recorded, cell: str, replicate: int) -> RunView | None:
+def _recorded_view(source: Recorded, cell: str, replicate: int) -> WholeRun | None:
     """A kernel's run that recorded what budgets need."""
     if not source.backend:
         return None
@@ -75,7 +75,7 @@ def _recorded_view(source: Recorded, cell: str, replicate: int) -> RunView | Non
             f"replicate {replicate} did not record where its time went, and a kernel's run cannot be "
             "repeated; a cell's first replicate does, others if a quantity needs it (time_spent)"
         )
-    return RunView(KeptRecords(tables), source.scenario(cell))
+    return WholeRun(KeptRecords(tables), source.scenario(cell))
 
 
 def shown_budgets(plan: Plan) -> dict[str, set[str]]:

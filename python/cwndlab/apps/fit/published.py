@@ -15,7 +15,7 @@ from cwndlab.base.errors import StudyError, nearest
 from cwndlab.base.numbers import Floats
 from cwndlab.base.writing import aligned_lines, csv_text, markdown_lines, save
 from cwndlab.plan.plan import Cell, Plan, cell_id, make_plan
-from cwndlab.report.contents import outputs_of
+from cwndlab.report.contents import collect_outputs
 from cwndlab.report.judge import judge
 from cwndlab.results.execution import run_plan
 from cwndlab.runs.backend_check import check_backend
@@ -223,7 +223,7 @@ class _Tables:
         """The numbers of all tables with each combination, by its name."""
         if self.study.folder is None:
             raise StudyError("the study has no published tables")
-        outputs = outputs_of(self.study, self.study.folder)
+        outputs = collect_outputs(self.study, self.study.folder)
         found: dict[str, NumbersOfTables] = {}
         for start in range(0, len(combinations), _TOGETHER):
             part = combinations[start : start + _TOGETHER]

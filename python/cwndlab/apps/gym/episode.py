@@ -22,7 +22,7 @@ from cwndlab.base.laws import LawCode
 from cwndlab.metrics import Measurer
 from cwndlab.plan.plan import Cell, make_plan
 from cwndlab.plan.scenario import Compiled
-from cwndlab.records.run_view import RunView
+from cwndlab.records.run_view import WholeRun
 from cwndlab.runs.work import with_needed_probes
 
 #: What studies call the congestion control that the agent decides.
@@ -73,7 +73,7 @@ class AgentStudy:
 
     def measure(self, cell: AgentCell, records: _core.Records) -> dict[str, Value]:
         """The study's quantities in a run."""
-        return self._measurer.measure(RunView(records, cell.compiled.scenario))
+        return self._measurer.measure(WholeRun(records, cell.compiled.scenario))
 
 
 class Episode:

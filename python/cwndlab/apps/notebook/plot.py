@@ -14,8 +14,7 @@ from cwndlab.base.core import KeptRecords
 from cwndlab.base.errors import NotFoundError, check_arguments, nearest
 from cwndlab.base.writing import with_unit
 from cwndlab.metrics import RunView, connections_of
-from cwndlab.records.run_view import RunView as FullRun
-from cwndlab.records.run_view import TableColumns, bottleneck, flow_of
+from cwndlab.records.run_view import TableColumns, WholeRun, bottleneck, flow_of
 from cwndlab.report.canvas import (
     HEIGHT,
     WIDTH,
@@ -201,7 +200,7 @@ class Plots:
 
     def _shares(self, cell: str, replicate: int, interval_s: float) -> Rows:
         tables, scenario = with_intervals(self.records.source, cell, replicate, interval_s)
-        full = FullRun(KeptRecords(tables), scenario)
+        full = WholeRun(KeptRecords(tables), scenario)
         groups = list(dict.fromkeys(flow_of(str(e["name"])) for e in scenario["traffic"]))
         rows: Rows = []
         for part in RunView(full, 0, int(scenario["duration_ns"])).parts(interval_s):

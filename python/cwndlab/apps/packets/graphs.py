@@ -16,8 +16,8 @@ from cwndlab.report.canvas import (
     Spec,
     field,
     layer_chart,
-    legend_of,
     look_by_name,
+    make_legend,
     mark,
     mark_chart,
     panel_height,
@@ -26,7 +26,7 @@ from cwndlab.report.canvas import (
     stack,
 )
 from cwndlab.report.figures import PROBES, RECORDED
-from cwndlab.report.looks import dashes_of, labels_of
+from cwndlab.report.looks import choose_dashes, name_series
 from cwndlab.report.palette import PALETTE
 from cwndlab.stats import series
 from cwndlab.stats.results import Results
@@ -194,12 +194,12 @@ def _against_time(
             for name, values in lines.items()
             for t, v in zip(*decimate(time, values, window, panel_width(spec)), strict=True)
         ]
-        legend = legend_of(labels_of(names), "stroke", spec, panels=len(panels))
+        legend = make_legend(name_series(names), "stroke", spec, panels=len(panels))
         encoding = {
             "x": field("time:Q", title=spec.x_title or "time (s)", scale=span),
             "y": field("y:Q", title=spec.y_title or y_title, axis={"tickMinStep": 1}),
             "color": look_by_name("series:N", names, PALETTE, legend=legend),
-            "strokeDash": look_by_name("series:N", names, dashes_of(names, spec), legend=legend),
+            "strokeDash": look_by_name("series:N", names, choose_dashes(names, spec), legend=legend),
         }
         chart = mark_chart(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
         charts.append(panel_of_size(chart, title, spec))

@@ -182,7 +182,7 @@ class Moves(NamedTuple):
         return tuple(move for move in self.moves if move.nearer)
 
 
-def moves_of(
+def find_moves(
     table: JudgedTable, results: Results, outcomes: Sequence[ChoiceOutcome]
 ) -> dict[tuple[int, int], Moves]:
     """The numbers of a table that differ from the paper's or only follow its trend: row and column of each.

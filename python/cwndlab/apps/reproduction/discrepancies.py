@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from cwndlab.apps.diagnosis.budget_figure import BudgetKey, MeanTimes, changes, objects_of
-from cwndlab.apps.reproduction.choice_effects import ChoiceOutcome, Move, Moves, moves_of
+from cwndlab.apps.reproduction.choice_effects import ChoiceOutcome, Move, Moves, find_moves
 from cwndlab.base.writing import plain_row
 from cwndlab.report.digits import number, percent
 from cwndlab.stats.verdict import Verdict, relative_difference
@@ -154,7 +154,7 @@ def discrepancies(judged: Judged, outcomes: Sequence[ChoiceOutcome]) -> Discrepa
     """The numbers of judged tables that are not the paper's, with what each choice makes of them."""
     found: dict[str, dict[tuple[int, int], Discrepancy]] = {}
     for table in judged.grids:
-        for at, moves in moves_of(table, judged.results, outcomes).items():
+        for at, moves in find_moves(table, judged.results, outcomes).items():
             cell = moves.cell
             assert cell.estimate is not None and cell.published is not None and cell.judgement is not None
             quantity = judged.outputs.quantities.get(table.column(cell).quantity)

@@ -16,7 +16,7 @@ from cwndlab.api import Study
 from cwndlab.base.errors import ExtraError, StudyError, nearest
 from cwndlab.base.writing import csv_text, number_of, save
 from cwndlab.plan.load import rebuild
-from cwndlab.results.execution import kernel_of, run_study
+from cwndlab.results.execution import find_kernel_executor, run_study
 from cwndlab.results.result import RunResult
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.single_run import trace
@@ -344,7 +344,7 @@ def _confirm(space: Space, worst: Tried, out: Path, options: RunOptions) -> RunR
     study = _with_observation_point(space.study_at(worst.point))
     save(out / "worst.toml", dumps(study.raw))
     plan = study.set(dict(worst.axes)).plan(seed=options.seed)
-    cell, kernel = plan.cells[0], kernel_of(options, plan)
+    cell, kernel = plan.cells[0], find_kernel_executor(options, plan)
     traced = trace(cell, "pcapng", seed=plan.seed_of(cell), replicate=0, kernel=kernel)
     save(out / "worst.pcapng", traced)
     return run_study(study, options)

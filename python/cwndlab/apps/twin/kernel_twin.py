@@ -81,7 +81,7 @@ def simulate_twin(measured: RunResult, judged: Judged) -> KernelTwin | None:
     simulator = simulate(measured.campaign)
     if simulator is None:
         return None
-    twin = twin_of(RunResult.from_campaign(simulator), measured)
+    twin = make_twin(RunResult.from_campaign(simulator), measured)
     twin = replace(twin, results=with_budgets(simulator, twin.results, judged.outputs.figures))
     measured.simulated = twin.results
     return KernelTwin.from_results(judged, twin, (simulator, measured.campaign))
@@ -102,7 +102,7 @@ def simulate(kernel: Campaign) -> Campaign | None:
     return simulator
 
 
-def twin_of(simulated: RunResult, measured: RunResult) -> Twin:
+def make_twin(simulated: RunResult, measured: RunResult) -> Twin:
     """The simulator's side of a report of the kernel's results."""
     about = (
         "The packets that one host sends and receives in the first replicate: the host of the observation "

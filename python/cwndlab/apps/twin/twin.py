@@ -157,7 +157,7 @@ def _other_numbers(sim: Results, kernel: Results, shown: set[tuple[str, str]]) -
             yield TwinNumber("", cell.id, quantity, info.unit, x, y, apart)
 
 
-def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
+def compare_lists(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
     """How far lists are apart, index by index (first replicates)."""
     for cell in kernel.cells:
         for quantity, info in kernel.labels.quantities.items():
@@ -228,7 +228,7 @@ def view(
     lines = tuple(dict.fromkeys(f"{cells_in_words[key.cell]}. {text}" for key, text in words.items() if text))
     return TwinView(
         tuple(groups),
-        tuple((cells_in_words[cell], name, said) for cell, name, said in lists_of(twin.results, kernel)),
+        tuple((cells_in_words[cell], name, said) for cell, name, said in compare_lists(twin.results, kernel)),
         tuple((cells_in_words[cell], *_trace_row(found)) for cell, found in twin.first_differences.items()),
         twin.about,
         count,
