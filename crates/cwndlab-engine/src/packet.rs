@@ -1,7 +1,7 @@
 //! The simulator's packet: a value of 56 bytes, so that the packet and its arrival time fill a cache line.
 
-use cwndlab_net::Ecn;
-use cwndlab_tcp::{AccEcnOption, Header, Segment};
+use cwndlab_net::{Ack, Ecn};
+use cwndlab_tcp::{AccEcnOption, Flags, Header, Segment};
 use cwndlab_units::Time;
 
 /// A segment in flight. Its SACK blocks and AccECN option are in a side table, since few packets carry any.
@@ -176,6 +176,22 @@ impl cwndlab_net::Packet for Packet {
     fn payload(&self) -> (u32, u32) {
         // In the simulator, the SYN has sequence number 0, so the first payload byte has sequence number 1.
         (self.header.seq.wrapping_sub(1), self.header.len)
+    }
+    #[inline]
+    fn route_position(&self) -> u32 {
+        self.route
+    }
+    fn ack(&self) -> Option<Ack> {
+        let flags = self.header.flags;
+        let ecn_flags = flags.0 & (Flags::ECE.0 | Flags::CWR.0);
+        Some(Ack {
+            number: self.header.ack,
+            acknowledges: flags.has(Flags::ACK) && !flags.has(Flags::SYN),
+            pure: self.header.len == 0 && flags.0 & !ecn_flags == Flags::ACK.0,
+            ecn_flags,
+            timestamps: self.header.has_timestamps.then_some((self.header.ts_val, self.header.ts_ecr)),
+            sack: self.sack != 0,
+        })
     }
 }
 

@@ -27,7 +27,7 @@ mod test_packet;
 
 pub use capacity::{CapacityConfig, CapacityError};
 pub use link::{Link, LinkCounters, Offered};
-pub use packet::{DropCause, Ecn, Packet};
+pub use packet::{Ack, DropCause, Ecn, Packet};
 pub use schedule::ScheduleError;
 
 /// The random number generator of one path element. Each combination of seed, replicate and component name has its own

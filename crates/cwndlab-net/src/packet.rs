@@ -34,6 +34,35 @@ pub trait Packet: Copy + Default {
     fn traffic(&self) -> u8 {
         0
     }
+    /// The Differentiated Services codepoint of the IP header, if packets have one.
+    fn dscp(&self) -> u8 {
+        0
+    }
+    /// The packet's position on its route, by which [`crate::queue::QueueConfig::number_hosts`] finds both hosts.
+    fn route_position(&self) -> u32 {
+        0
+    }
+    /// What a filter of ACKs looks at; `None` if the packet is no TCP segment.
+    fn ack(&self) -> Option<Ack> {
+        None
+    }
+}
+
+/// The parts of a TCP header by which a filter decides whether an ACK is redundant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ack {
+    /// The acknowledgment number.
+    pub number: u32,
+    /// Whether the ACK flag is set and SYN is not.
+    pub acknowledges: bool,
+    /// Whether it has no data and no flag but ACK, ECE and CWR, and only options whose loss does no harm.
+    pub pure: bool,
+    /// The flags ECE and CWR.
+    pub ecn_flags: u8,
+    /// Value and echo reply of the timestamps option.
+    pub timestamps: Option<(u32, u32)>,
+    /// Whether it has SACK blocks.
+    pub sack: bool,
 }
 
 /// Why a packet was dropped. The values are the indices of [`crate::LinkCounters::drops`].

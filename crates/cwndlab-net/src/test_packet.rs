@@ -1,6 +1,6 @@
 //! The packet of this crate's tests.
 
-use crate::{Ecn, Packet};
+use crate::{Ack, Ecn, Packet};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TestPacket {
@@ -9,11 +9,14 @@ pub struct TestPacket {
     pub ecn: Ecn,
     pub flow: u64,
     pub offset: u64,
+    pub traffic: u8,
+    pub place: u32,
+    pub ack: Option<Ack>,
 }
 
 impl TestPacket {
     pub fn new(id: u64) -> TestPacket {
-        TestPacket { id, bytes: 1000, ecn: Ecn::NotEct, flow: 0, offset: id * 960 }
+        TestPacket { id, bytes: 1000, offset: id * 960, ..TestPacket::default() }
     }
     pub fn ect(id: u64) -> TestPacket {
         TestPacket { ecn: Ecn::Ect0, ..TestPacket::new(id) }
@@ -39,5 +42,14 @@ impl Packet for TestPacket {
     }
     fn payload(&self) -> (u32, u32) {
         (self.offset as u32, self.bytes - 40)
+    }
+    fn traffic(&self) -> u8 {
+        self.traffic
+    }
+    fn route_position(&self) -> u32 {
+        self.place
+    }
+    fn ack(&self) -> Option<Ack> {
+        self.ack
     }
 }

@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 from cwndlab import _core
 
 #: Queues in which packets wait in several lines, so that no delay is that of all packets that arrive.
-SEVERAL_LINES = ("fq-codel", "dualpi2", "cbq")
+SEVERAL_LINES = ("fq-codel", "fq-pie", "cake", "dualpi2", "cbq")
 #: Queues whose limit is a number of packets, as in Linux.
-PACKET_QUEUES = ("drop-on-full", "codel", "fq-codel", "pie", "dualpi2")
+PACKET_QUEUES = ("drop-on-full", "codel", "fq-codel", "pie", "fq-pie", "dualpi2")
 #: Queues whose limit is a number of bytes.
 BYTE_QUEUES = ("linux-red", "tbf")
+#: The memory that a packet of 1500 bytes takes in CAKE, whose limit is one of memory (`skb->truesize`).
+CAKE_PACKET_MEMORY = 2304
 #: Queues that draw no random number (a shaper: if the one inside draws none).
 DETERMINISTIC_QUEUES = ("infinite", "drop-tail", "codel", "tbf")
 #: Impairments that draw no random number.

@@ -14,7 +14,7 @@ from typing import Any
 
 from cwndlab import _core
 from cwndlab._core import parse_quantity
-from cwndlab.base.engine_kinds import BYTE_QUEUES, PACKET_QUEUES, is_unresponsive
+from cwndlab.base.engine_kinds import BYTE_QUEUES, CAKE_PACKET_MEMORY, PACKET_QUEUES, is_unresponsive
 from cwndlab.base.errors import Findings, KeyPath, nearest, problem_at
 from cwndlab.base.laws import built_in, kernel_knob
 from cwndlab.study import congestion, knobs, schema, stacks
@@ -203,7 +203,7 @@ class _Compiler:
         if counts == "bdp":
             self.limits.append((index, value))
             return self._limit(kind, 0)
-        if counts == "packets" and kind == "tbf":
+        if counts == "packets" and kind in ("tbf", "cake"):
             counts, value = "size", value * PACKET_BYTES
         if counts == "size":
             made = self._limit(kind, int(value))
@@ -211,7 +211,7 @@ class _Compiler:
             raise problem_at(at, f"the limit of this queue counts bytes, {limit!r} does not", 'write "60kB"')
         else:
             made = {"limit": value} | ({"unit": "packets"} if kind == "drop-tail" else {})
-        if made["limit"] < 1:
+        if min(value for value in made.values() if isinstance(value, int)) < 1:
             raise problem_at(at, "a queue of no room drops every packet", "it must be at least 1")
         return made
 
@@ -239,6 +239,8 @@ class _Compiler:
         """A limit in bytes; in packets, rounded up, for the queues that count nothing else."""
         if kind in PACKET_QUEUES:
             return {"limit": -(-size // PACKET_BYTES)}
+        if kind == "cake":
+            return {"memory_bytes": -(-size // PACKET_BYTES) * CAKE_PACKET_MEMORY}
         return {"limit": size} if kind in BYTE_QUEUES else {"limit": size, "unit": "bytes"}
 
     def _path(self, start: int, goal: int) -> list[int] | None:

@@ -249,9 +249,11 @@ class NetworkForm:
             mark = self._text("mark_above", way.mark_above, str, side, "marks above")
             return queue_table(None, limit, mark)
         shaper = None if way.shaper is None else self._bucket("tbf", "shaper", way.shaper, side)
+        kinds = queue if isinstance(queue, list) else [queue]
+        given = None if way.buffer is None else limit
+        tables = [with_shaper(shaper, queue_table(kind, limit, given=given)) for kind in kinds]
         if not isinstance(queue, list):
-            return with_shaper(shaper, queue_table(queue, limit))
-        tables = [with_shaper(shaper, queue_table(kind, limit)) for kind in queue]
+            return tables[0]
         first: Raw = self._choose("queue", tables, "queue", "queue", side)
         return first
 

@@ -32,7 +32,7 @@ class Queue(Open):
 
     kind: str = Field(
         "drop-tail",
-        description="drop-tail, red, codel, pie, fq-codel, dualpi2, …: `cwndlab queues` lists them",
+        description="drop-tail, red, codel, pie, fq-codel, cake, …: `cwndlab queues` lists them",
     )
     limit: str | None = Field(
         None, description='"25pkt", "64KiB" or "1BDP" (link rate x base round-trip time)'

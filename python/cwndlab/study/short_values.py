@@ -91,14 +91,18 @@ def with_shaper(shaper: Raw | None, queue: Raw) -> Raw:
     return {**shaper, **({"limit": queue["limit"]} if fifo else {"queue": queue})}
 
 
-def queue_table(queue: str | Mapping[str, Any] | None, limit: str, mark_above: str | None = None) -> Raw:
+def queue_table(
+    queue: str | Mapping[str, Any] | None, limit: str, mark_above: str | None = None, given: str | None = None
+) -> Raw:
     """The table of a queue that may be named by its kind alone, or by the length from which it marks.
 
-    RED whose thresholds are one, on the queue as it is, is DCTCP's marking (RFC 8257, section 3.1).
+    RED whose thresholds are one, on the queue as it is, is DCTCP's marking (RFC 8257, section 3.1). CAKE has
+    memory for its round-trip time unless a buffer is `given`.
     """
     if mark_above is not None:
         step = {"min_th": mark_above, "max_th": mark_above, "w_q": 1.0, "ecn": True, "hard_drop": False}
         return {"kind": "red", "limit": limit, **step}
-    if queue is None or isinstance(queue, str):
-        return {"kind": queue or "drop-tail", "limit": limit}
-    return {"kind": "drop-tail", "limit": limit, **queue}
+    table = {"kind": queue or "drop-tail"} if queue is None or isinstance(queue, str) else dict(queue)
+    kind = table.pop("kind", "drop-tail")
+    room = given if kind == "cake" else limit
+    return {"kind": kind, **({} if room is None else {"limit": room}), **table}

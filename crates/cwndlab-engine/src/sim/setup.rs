@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use cwndlab_net::network::Wire;
+use cwndlab_net::queue::RouteHosts;
 use cwndlab_traffic::{App, Sampler, Setup};
 use cwndlab_units::Time;
 
@@ -35,7 +36,7 @@ impl<P: Probe> Simulation<P> {
         let mut simulation = Simulation {
             now: Time::ZERO,
             events: EventQueue::new(scenario.links.len() as u32),
-            wires: wires(scenario, streams, P::ENABLED),
+            wires: wires(scenario, streams, P::ENABLED)?,
             labels_packets: P::ENABLED && (scenario.probes.segments_at.is_some() || scenario.probes.delays)
                 || !scenario.classified().is_empty(),
             ticks: Ticks::of_run(scenario.duration_ns),
@@ -177,14 +178,32 @@ fn traffic_names(scenario: &Scenario) -> Vec<String> {
     }
 }
 
+/// The hosts of all routes, numbered as [`Simulation::build_apps`] resolves them; empty unless a queue asks for them.
+fn route_hosts(scenario: &Scenario) -> Result<Vec<RouteHosts>, ScenarioError> {
+    if !scenario.links.iter().any(|link| link.queue.knows_hosts()) {
+        return Ok(Vec::new());
+    }
+    let (mut routes, mut hosts) = (Routes::new(scenario), Vec::new());
+    for traffic in &scenario.traffic {
+        for (source, destination) in [(traffic.client, traffic.server), (traffic.server, traffic.client)] {
+            let start = routes.resolve(scenario, source, destination)?;
+            hosts.push(RouteHosts { start, source, destination });
+        }
+    }
+    hosts.sort_unstable_by_key(|route| route.start);
+    Ok(hosts)
+}
+
 /// The links. Those whose queue or whose far end is recorded are watched and observed if `records`.
-fn wires(scenario: &Scenario, streams: Streams, records: bool) -> Vec<Wire<Packet>> {
+fn wires(scenario: &Scenario, streams: Streams, records: bool) -> Result<Vec<Wire<Packet>>, ScenarioError> {
+    let hosts = route_hosts(scenario)?;
     let names = scenario.classified();
     let number = |wanted: &str| names.iter().position(|name| *name == wanted).map_or(0, |at| at as u8 + 1);
     let wire = |(index, spec): (u32, &crate::LinkSpec)| {
         let rng = streams.stream(&format!("link:{}", spec.name));
         let mut queue = spec.queue.clone();
         queue.number_traffic(number);
+        queue.number_hosts(&hosts);
         let by_arrival = scenario.probes.queue_interval_ns.is_none() && scenario.probes.queues.contains(&index);
         let observed = scenario.probes.segments_at == Some(spec.to);
         let mut wire = Wire::new(spec.build(&queue, rng));
@@ -196,5 +215,5 @@ fn wires(scenario: &Scenario, streams: Streams, records: bool) -> Vec<Wire<Packe
         }
         wire
     };
-    (0..).zip(&scenario.links).map(wire).collect()
+    Ok((0..).zip(&scenario.links).map(wire).collect())
 }

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use cwndlab_net::Ecn;
+use cwndlab_net::{Ack, Ecn};
 
 /// The protocol number of TCP.
 pub const TCP: u8 = 6;
@@ -22,6 +22,8 @@ pub struct Header {
     pub protocol: u8,
     /// The ECN field.
     pub ecn: Ecn,
+    /// The Differentiated Services codepoint.
+    pub dscp: u8,
     /// Total length in bytes.
     pub total_bytes: u32,
     /// The TCP header, if the packet has one.
@@ -65,6 +67,9 @@ pub struct Tcp {
 impl Tcp {
     /// The SYN flag.
     pub const SYN: u8 = 0x02;
+    const ACK: u8 = 0x10;
+    const ECE: u8 = 0x40;
+    const CWR: u8 = 0x80;
 }
 
 impl Header {
@@ -85,6 +90,7 @@ impl Header {
             destination: Ipv4Addr::new(ip[16], ip[17], ip[18], ip[19]),
             protocol: ip[9],
             ecn: ecn_of(ip[1]),
+            dscp: ip[1] >> 2,
             total_bytes: total_bytes as u32,
             tcp,
             udp,
@@ -102,6 +108,54 @@ impl Header {
         let bytes = bytes.chain(source.to_be_bytes()).chain(destination.to_be_bytes()).chain([self.protocol]);
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
+}
+
+/// Kinds of options of TCP.
+const END: u8 = 0;
+const NO_OPERATION: u8 = 1;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+const MD5: u8 = 19;
+
+impl Header {
+    /// What a filter of ACKs looks at; `None` if `packet`, of which this is the header, is no TCP segment.
+    pub fn ack(&self, packet: &[u8]) -> Option<Ack> {
+        let tcp = self.tcp?;
+        let ecn_flags = tcp.flags & (Tcp::ECE | Tcp::CWR);
+        let mut ack = Ack {
+            number: tcp.ack,
+            acknowledges: tcp.flags & (Tcp::ACK | Tcp::SYN) == Tcp::ACK,
+            pure: tcp.payload == 0 && tcp.flags & !ecn_flags == Tcp::ACK,
+            ecn_flags,
+            timestamps: None,
+            sack: false,
+        };
+        let mut options = packet.get(usize::from(tcp.options.0)..usize::from(tcp.options.1)).unwrap_or_default();
+        while let [kind, rest @ ..] = options {
+            match (*kind, rest) {
+                (END, _) => break,
+                (NO_OPERATION, rest) => options = rest,
+                (kind, [length, ..]) if (2..=options.len()).contains(&usize::from(*length)) => {
+                    let (option, after) = options.split_at(usize::from(*length));
+                    options = after;
+                    match (kind, option.get(2..).unwrap_or_default()) {
+                        (TIMESTAMPS, stamps) => ack.timestamps = parse_timestamps(stamps),
+                        (SACK, _) => ack.sack = true,
+                        (MD5, _) => {}
+                        _ => ack.pure = false,
+                    }
+                }
+                _ => break,
+            }
+        }
+        Some(ack)
+    }
+}
+
+/// Value and echo reply of a timestamps option.
+fn parse_timestamps(stamps: &[u8]) -> Option<(u32, u32)> {
+    let (value, echo) = stamps.split_first_chunk::<4>()?;
+    Some((u32::from_be_bytes(*value), u32::from_be_bytes(*echo.first_chunk::<4>()?)))
 }
 
 fn parse_udp(packet: &[u8], start: usize, end: usize) -> Option<Udp> {

@@ -6,8 +6,8 @@ use std::net::Ipv4Addr;
 use cwndlab_engine::{LinkSpec, Routes, Scenario, ScenarioError, Streams};
 use cwndlab_net::impair::ImpairmentConfig;
 use cwndlab_net::network::{Network, Schedule, Wire};
-use cwndlab_net::queue::Regions;
-use cwndlab_net::{DropCause, Ecn, LinkCounters, Packet};
+use cwndlab_net::queue::{Regions, RouteHosts};
+use cwndlab_net::{Ack, DropCause, Ecn, LinkCounters, Packet};
 use cwndlab_units::Time;
 
 use crate::buffers::Buffers;
@@ -25,6 +25,8 @@ pub struct LivePacket {
     wire_bytes: u32,
     flow_key: u64,
     payload: (u32, u32),
+    dscp: u8,
+    ack: Option<Ack>,
     /// Position in `LiveNetwork::hops` of the next link, or of [`DELIVER`].
     hop: u32,
     /// The port through which the packet leaves.
@@ -54,6 +56,15 @@ impl Packet for LivePacket {
     }
     fn payload(&self) -> (u32, u32) {
         self.payload
+    }
+    fn dscp(&self) -> u8 {
+        self.dscp
+    }
+    fn route_position(&self) -> u32 {
+        self.hop
+    }
+    fn ack(&self) -> Option<Ack> {
+        self.ack
     }
 }
 
@@ -173,15 +184,11 @@ impl LiveNetwork {
         streams: Streams,
         ports: &[(u32, Vec<Ipv4Addr>)],
     ) -> Result<LiveNetwork, ScenarioError> {
-        let wire = |spec: &LinkSpec| {
-            let rng = streams.stream(&format!("link:{}", spec.name));
-            Wire::new(spec.build(&spec.queue, rng))
-        };
         let scripted = |impairment: &ImpairmentConfig| matches!(impairment, ImpairmentConfig::DropSeq { .. });
         let by_sequence = scenario.links.iter().flat_map(|link| &link.impairments).any(scripted);
         let least = scenario.links.iter().map(|spec| Ahead { here: spec.least_time(LEAST_BYTES), beyond: Time::MAX });
         let mut network = LiveNetwork {
-            wires: scenario.links.iter().map(wire).collect(),
+            wires: Vec::new(),
             ahead: least.collect(),
             hops: Vec::new(),
             routes: BTreeMap::new(),
@@ -191,12 +198,14 @@ impl LiveNetwork {
             entered: 0,
             now: Time::ZERO,
         };
-        let mut routes = Routes::new(scenario);
+        let (mut routes, mut hosts) = (Routes::new(scenario), Vec::new());
         for (port, (node, addresses)) in ports.iter().enumerate() {
             network.port_of.extend(addresses.iter().map(|&address| (address, port as u32)));
             for (other, (to, _)) in ports.iter().enumerate().filter(|&(_, (to, _))| to != node) {
                 if let Some(links) = routes.between(scenario, *node, *to)? {
-                    network.routes.insert((port as u32, other as u32), network.hops.len() as u32);
+                    let start = network.hops.len() as u32;
+                    network.routes.insert((port as u32, other as u32), start);
+                    hosts.push(RouteHosts { start, source: *node, destination: *to });
                     let mut beyond = Time::ZERO;
                     for ahead in links.iter().rev().map(|&link| link as usize) {
                         let ahead = &mut network.ahead[ahead];
@@ -208,6 +217,13 @@ impl LiveNetwork {
                 }
             }
         }
+        let wire = |spec: &LinkSpec| {
+            let rng = streams.stream(&format!("link:{}", spec.name));
+            let mut queue = spec.queue.clone();
+            queue.number_hosts(&hosts);
+            Wire::new(spec.build(&queue, rng))
+        };
+        network.wires = scenario.links.iter().map(wire).collect();
         Ok(network)
     }
 
@@ -241,6 +257,8 @@ impl LiveNetwork {
             wire_bytes: header.total_bytes,
             flow_key: header.flow_key(),
             payload: self.payload(header),
+            dscp: header.dscp,
+            ack: header.ack(bytes),
             hop,
             port: to,
             ecn: header.ecn,

@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
-use super::{QueueConfig, QueueError};
+use super::{QueueConfig, QueueError, RouteHosts};
 
 /// The unit of a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -22,6 +22,7 @@ impl QueueConfig {
     pub fn traffic(&self) -> Vec<&str> {
         match self {
             QueueConfig::Cbq(config) => config.traffic().collect(),
+            QueueConfig::Cake(config) => config.traffic().collect(),
             _ => Vec::new(),
         }
     }
@@ -29,10 +30,31 @@ impl QueueConfig {
     /// Stores the IDs of the traffic that the classes of a class-based queue name. `number` maps the name of a traffic
     /// to the ID that its packets carry ([`crate::Packet::traffic`]).
     pub fn number_traffic(&mut self, number: impl Fn(&str) -> u8) {
-        if let QueueConfig::Cbq(config) = self {
-            for class in &mut config.classes {
-                class.numbers = class.traffic.iter().map(|name| number(name)).collect();
+        let numbers = |names: &[String]| names.iter().map(|name| number(name)).collect();
+        match self {
+            QueueConfig::Cbq(config) => {
+                for class in &mut config.classes {
+                    class.numbers = numbers(&class.traffic);
+                }
             }
+            QueueConfig::Cake(config) => {
+                for point in &mut config.codepoints {
+                    point.numbers = numbers(&point.traffic);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the queue tells hosts apart, so that it needs [`QueueConfig::number_hosts`].
+    pub fn knows_hosts(&self) -> bool {
+        matches!(self, QueueConfig::Cake(_))
+    }
+
+    /// Stores the hosts of all routes, in order of their start ([`crate::Packet::route_position`]).
+    pub fn number_hosts(&mut self, routes: &[RouteHosts]) {
+        if let QueueConfig::Cake(config) = self {
+            config.hosts = routes.to_vec();
         }
     }
 }

@@ -78,7 +78,7 @@ pub enum QueueError {
     #[error("give either limit, of a FIFO, or queue, which has a limit of its own")]
     ShapedLimit,
     /// The queue inside a TBF decides at arrival, or shapes packets itself.
-    #[error("its queue must be drop-on-full, codel, fq-codel, pie or dualpi2")]
+    #[error("its queue must be drop-on-full, codel, fq-codel, pie, fq-pie or dualpi2")]
     ShapedKind,
     /// A class of CBQ is invalid.
     #[error("class {index}: {error}")]

@@ -27,6 +27,10 @@ impl<P> Fifo<P> {
     pub(super) fn head(&self) -> Option<&P> {
         self.packets.front().map(|(_, packet)| packet)
     }
+    /// The packet at position `place`, counted from the head.
+    pub(super) fn get(&self, place: u32) -> Option<&P> {
+        self.packets.get(self.packets.head() + u64::from(place)).map(|(_, packet)| packet)
+    }
     /// The arrival time of the packet at the head.
     #[inline]
     pub(super) fn head_arrival(&self) -> Option<Time> {

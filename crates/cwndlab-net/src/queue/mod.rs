@@ -3,12 +3,13 @@
 //! - [`ArrivalQueue`] (drop-tail, infinite, RED, Linux's RED) decides when a packet arrives and stores nothing: the
 //!   link's ring holds the packets. The departure time is known at once, and a hop costs one event.
 //!
-//! - [`DepartureQueue`] (drop-on-full, `CoDel`, PIE, FQ-CoDel, `DualPI2`, TBF, CBQ) decides when packets leave. It stores
+//! - [`DepartureQueue`] (drop-on-full, `CoDel`, PIE, FQ-CoDel, FQ-PIE, CAKE, `DualPI2`, TBF, CBQ) decides when packets leave. It stores
 //!   them with their arrival times, and the link asks it for the next packet whenever the link is free.
 //!
 //! A CBQ with a single bounded class is a third kind, [`BoundedClass`]: its results are those of the second family, at
 //! nearly the cost of the first.
 
+mod cake;
 mod codel;
 mod config;
 mod drop_on_full;
@@ -17,12 +18,14 @@ mod dualpi2;
 mod error;
 mod fifo;
 mod fq_codel;
+mod fq_pie;
 mod historical;
 mod kinds;
 mod pie;
 mod red;
 mod tbf;
 
+pub use cake::{AckFilter, Cake, CakeConfig, Codepoint, Framing, Isolation, RouteHosts, Tins};
 pub use codel::{Codel, CodelConfig};
 pub use config::Unit;
 pub use drop_on_full::{DropOnFull, DropOnFullConfig, Victim};
@@ -30,6 +33,7 @@ pub use drop_tail::{DropTail, DropTailConfig};
 pub use dualpi2::{DualPi2, DualPi2Config, DualPi2Form};
 pub use error::{ClassError, QueueError};
 pub use fq_codel::{FqCodel, FqCodelConfig};
+pub use fq_pie::{FqPie, FqPieConfig};
 pub use historical::{
     BoundedClass, Cbq, CbqClassConfig, CbqConfig, LinuxRed, LinuxRedConfig, LinuxRedVersion, Sharing,
 };
@@ -126,6 +130,12 @@ kinds::queues! {
             #[serde(rename = "dualpi2")]
             DualPi2(DualPi2Config): DualPi2::new(config.clone(), rate, seed)
                 => queue.enqueue(now, packet, dropped) => queue.dequeue(now, dropped);
+            /// Fair queueing with PIE for each flow, as in Linux.
+            FqPie(FqPieConfig): FqPie::new(config.clone(), seed)
+                => queue.enqueue(now, &packet, rng, dropped) => queue.dequeue(now);
+            /// Shaper, tins, fair queueing, AQM and ACK filter in one, as in Linux.
+            Cake(CakeConfig): Cake::new(config.clone(), seed)
+                => queue.enqueue(now, &packet, dropped) => queue.dequeue(now, dropped);
             /// Token bucket filter: a shaper, as in Linux.
             Tbf(TbfConfig): Tbf::new(config, seed)
                 => queue.enqueue(now, &packet, rng, dropped) => queue.dequeue(now, dropped);
@@ -187,11 +197,13 @@ pub type Dropped<P> = (DropCause, P);
 
 impl<P: Packet> DepartureQueue<P> {
     /// The time at which to call [`DepartureQueue::dequeue`] again after it returned nothing; `None` if the queue is
-    /// empty. The time is later than `now` only with TBF, or with CBQ if no class with waiting packets may send at `now`.
+    /// empty. The time is later than `now` only with TBF or CAKE, or with CBQ if no class with waiting packets may send
+    /// at `now`.
     pub fn next_ready(&self, now: Time) -> Option<Time> {
         match self {
             DepartureQueue::Cbq(queue) => queue.next_ready(now),
             DepartureQueue::Tbf(queue) => queue.next_ready(now),
+            DepartureQueue::Cake(queue) => queue.next_ready(now),
             _ => (self.packets() > 0).then_some(now),
         }
     }
@@ -203,6 +215,7 @@ impl<P: Packet> DepartureQueue<P> {
         match self {
             DepartureQueue::Cbq(queue) => queue.next_turn(free_at),
             DepartureQueue::Tbf(queue) => queue.next_turn(free_at),
+            DepartureQueue::Cake(queue) => queue.next_turn(free_at),
             _ => free_at,
         }
     }

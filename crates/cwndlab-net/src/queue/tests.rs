@@ -63,22 +63,8 @@ fn configs() -> Vec<QueueConfig> {
         ecn: true,
         ..PieConfig::default()
     };
-    let tbf = TbfConfig {
-        rate_bps: Rate::from_bps(4_000_000),
-        burst_bytes: 3000,
-        limit: Some(20_000),
-        peak_rate_bps: None,
-        peak_burst_bytes: 1500,
-        queue: None,
-    };
-    vec![
-        QueueConfig::Tbf(TbfConfig { peak_rate_bps: Some(Rate::from_bps(6_000_000)), ..tbf.clone() }),
-        QueueConfig::Tbf(TbfConfig {
-            limit: None,
-            queue: Some(Box::new(QueueConfig::Pie(pie.clone()))),
-            ..tbf.clone()
-        }),
-        QueueConfig::Tbf(TbfConfig { limit: None, queue: Some(Box::new(QueueConfig::FqCodel(fq.clone()))), ..tbf }),
+    let mut configs = linux_configs(&fq, &pie);
+    configs.extend([
         QueueConfig::Codel(codel.clone()),
         QueueConfig::Codel(CodelConfig { ecn: true, ..codel }),
         QueueConfig::Pie(pie.clone()),
@@ -99,6 +85,50 @@ fn configs() -> Vec<QueueConfig> {
         }),
         cbq(Sharing::Formal),
         cbq(Sharing::AncestorsOnly),
+    ]);
+    configs
+}
+
+/// Shapers, and the queues that follow Linux's source.
+fn linux_configs(fq: &FqCodelConfig, pie: &PieConfig) -> Vec<QueueConfig> {
+    let short = Time::from_millis(2);
+    let tbf = TbfConfig {
+        rate_bps: Rate::from_bps(4_000_000),
+        burst_bytes: 3000,
+        limit: Some(20_000),
+        peak_rate_bps: None,
+        peak_burst_bytes: 1500,
+        queue: None,
+    };
+    let cake = CakeConfig {
+        rate_bps: Some(Rate::from_bps(6_000_000)),
+        rtt_ns: Time::from_millis(8),
+        memory_bytes: Some(40_000),
+        ..CakeConfig::default()
+    };
+    let fq_pie = FqPieConfig {
+        limit: 50,
+        flows: 4,
+        target_ns: short,
+        update_ns: short,
+        first_update_ns: short,
+        mtu: 500,
+        ecn: true,
+        ..FqPieConfig::default()
+    };
+    vec![
+        QueueConfig::Cake(CakeConfig { rate_bps: None, isolation: Isolation::Flows, ..cake.clone() }),
+        QueueConfig::Cake(CakeConfig { ingress: true, framing: Framing::Atm, ..cake.clone() }),
+        QueueConfig::Cake(cake),
+        QueueConfig::FqPie(fq_pie.clone()),
+        QueueConfig::Tbf(TbfConfig { limit: None, queue: Some(Box::new(QueueConfig::FqPie(fq_pie))), ..tbf.clone() }),
+        QueueConfig::Tbf(TbfConfig { peak_rate_bps: Some(Rate::from_bps(6_000_000)), ..tbf.clone() }),
+        QueueConfig::Tbf(TbfConfig {
+            limit: None,
+            queue: Some(Box::new(QueueConfig::Pie(pie.clone()))),
+            ..tbf.clone()
+        }),
+        QueueConfig::Tbf(TbfConfig { limit: None, queue: Some(Box::new(QueueConfig::FqCodel(fq.clone()))), ..tbf }),
     ]
 }
 
@@ -135,7 +165,7 @@ fn conserve(config: &QueueConfig, traffic: &[(u64, u32, u64, bool)]) -> Result<V
                 (_, true) => Ecn::Ect0,
                 _ => Ecn::NotEct,
             };
-            let packet = TestPacket { id: id as u64, bytes, ecn, flow, offset: 0 };
+            let packet = TestPacket { id: id as u64, bytes, ecn, flow, ..TestPacket::default() };
             waiting.insert(packet.id, packet);
             marks.0 += u32::from(queue.enqueue(now, &packet, &mut rng, &mut dropped));
         } else if let Some(marked) = queue.dequeue(now, &mut dropped, &mut packet) {

@@ -86,8 +86,7 @@ QUEUES = Section(
     "queue",
     "queues",
     'The `queue` of a link: `queue = { kind = "codel", target = "5ms" }`. `[dumbbell]` takes the name\n'
-    'of a kind, too. A `limit` is written as "25pkt", "64KiB" or "1BDP". There is neither CAKE nor FQ-PIE\n'
-    "(`fq_pie`).",
+    'of a kind, too. A `limit` is written as "25pkt", "64KiB" or "1BDP".',
     pages={"infinite": "link", "drop-on-full": "drop_tail"},
 )
 APPLICATIONS = Section(

@@ -31,7 +31,8 @@ pub struct TbfConfig {
     /// Size of the second bucket in bytes (`mtu` of `tc`). Larger packets are dropped.
     #[serde(default = "one_packet")]
     pub peak_burst_bytes: u32,
-    /// The queue in which packets wait, in place of a FIFO: drop-on-full, codel, fq-codel, pie or dualpi2, with its own
+    /// The queue in which packets wait, in place of a FIFO: drop-on-full, codel, fq-codel, pie, fq-pie or
+    /// dualpi2, with its own
     /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<Box<QueueConfig>>,
@@ -59,6 +60,7 @@ impl TbfConfig {
                 | QueueConfig::Codel(_)
                 | QueueConfig::FqCodel(_)
                 | QueueConfig::Pie(_)
+                | QueueConfig::FqPie(_)
                 | QueueConfig::DualPi2(_) => queue.check(),
                 _ => Err(QueueError::ShapedKind),
             },
