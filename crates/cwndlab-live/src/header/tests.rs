@@ -122,3 +122,28 @@ proptest! {
         prop_assert_eq!(Header::parse(&bytes).map(|marked| marked.ecn), Some(Ecn::Ce));
     }
 }
+
+#[test]
+fn an_ack_is_read_with_its_timestamps_and_its_sack_blocks() {
+    // 20 bytes of IP, 20 of TCP with the ACK flag, and options.
+    let with = |flags: u8, options: &[u8]| {
+        let length = (40 + options.len()) as u8;
+        let mut packet = vec![0x45, 46 << 2, 0, length, 0, 1, 0x40, 0, 64, TCP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        let words = (5 + options.len() / 4) as u8;
+        packet.extend([3, 232, 0, 80, 0, 0, 0, 1, 0, 0, 1, 0, words << 4, flags, 32, 0, 0, 0, 0, 0]);
+        packet.extend(options);
+        Header::parse(&packet).unwrap().ack(&packet).unwrap()
+    };
+    let plain = Ack { number: 256, acknowledges: true, pure: true, ecn_flags: 0, timestamps: None, sack: false };
+    assert_eq!(with(0x10, &[]), plain);
+    assert_eq!(with(0x50, &[]), Ack { ecn_flags: 0x40, ..plain });
+    assert_eq!(with(0x18, &[]), Ack { pure: false, ..plain }, "PSH");
+    let stamps = [NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10, 0, 0, 0, 7, 0, 0, 0, 9];
+    assert_eq!(with(0x10, &stamps), Ack { timestamps: Some((7, 9)), ..plain });
+    let sack = [NO_OPERATION, NO_OPERATION, SACK, 10, 0, 0, 1, 1, 0, 0, 1, 2];
+    assert_eq!(with(0x10, &sack), Ack { sack: true, ..plain });
+    assert_eq!(with(0x10, &[99, 4, 0, 0]), Ack { pure: false, ..plain }, "an option whose loss may harm");
+    let unread = Ack { number: 9, acknowledges: false, pure: false, ..plain };
+    assert_eq!(Header::parse(&packet(2)).unwrap().ack(&packet(2)), Some(unread), "a SYN with data");
+    assert_eq!(Header::parse(&packet(46 << 2)).unwrap().dscp, 46);
+}

@@ -1,6 +1,9 @@
 //! Doubly linked lists of flows, as the kernel's `list_head`: a flow is in one list or in none.
 
-use super::tin::{DECAYING, NEW, OLD};
+/// The lists of a tin.
+pub(super) const NEW: usize = 0;
+pub(super) const OLD: usize = 1;
+pub(super) const DECAYING: usize = 2;
 
 /// The lists, whose heads come after the flows.
 #[derive(Clone, Debug)]

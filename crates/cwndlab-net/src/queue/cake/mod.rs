@@ -17,8 +17,9 @@ use super::{Dequeued, Dropped};
 use crate::{DropCause, Ecn, Packet, Rng};
 
 use ack_filter::redundant;
+use chain::{DECAYING, NEW, OLD};
 use heap::Fattest;
-use tin::{tin_of, tins, Hashes, Set, Tin, DECAYING, NEW, OLD};
+use tin::{tin_of, tins, Hashes, Set, Tin};
 
 /// `sch->limit`: packets of the largest size that fit at most.
 const LIMIT_PACKETS: u32 = 10_240;

@@ -24,11 +24,6 @@ pub(super) enum Set {
     Decaying,
 }
 
-/// The lists of a tin.
-pub(super) const NEW: usize = 0;
-pub(super) const OLD: usize = 1;
-pub(super) const DECAYING: usize = 2;
-
 #[derive(Clone, Debug)]
 pub(super) struct Flow<P> {
     pub fifo: Fifo<P>,
