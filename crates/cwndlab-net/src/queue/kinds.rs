@@ -100,7 +100,8 @@ macro_rules! queues {
         impl<P: Packet> DepartureQueue<P> {
             /// Offers a packet that arrives at `now`. Packets that the queue drops, this one or others, are appended to
             /// `dropped`. Returns whether the packet was marked CE.
-            #[inline]
+            #[allow(clippy::inline_always)] // once per packet-hop; a shaper is a second caller
+            #[inline(always)]
             pub fn enqueue(&mut self, $now: Time, $packet: &P, rng: &mut Rng, $dropped: &mut Vec<Dropped<P>>) -> bool {
                 match self {
                     $(DepartureQueue::$frequent($queue) => $frequent_in,)*
@@ -125,7 +126,8 @@ macro_rules! queues {
             /// Writes the packet to send at `now` on a free link to `place`. Returns whether the queue marked it. Packets
             /// dropped before it are appended to `dropped`. `None` if the queue is empty, or if it may not send a packet
             /// yet: see [`DepartureQueue::next_ready`].
-            #[inline]
+            #[allow(clippy::inline_always)] // once per packet-hop; a shaper is a second caller
+            #[inline(always)]
             pub fn dequeue(&mut self, $now: Time, $dropped: &mut Vec<Dropped<P>>, $place: &mut P) -> Option<bool> {
                 match self {
                     $(DepartureQueue::$frequent($queue) => $frequent_out,)*

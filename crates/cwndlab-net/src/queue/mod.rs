@@ -199,6 +199,7 @@ impl<P: Packet> DepartureQueue<P> {
     /// The time at which to call [`DepartureQueue::dequeue`] again after it returned nothing; `None` if the queue is
     /// empty. The time is later than `now` only with TBF or CAKE, or with CBQ if no class with waiting packets may send
     /// at `now`.
+    #[inline(never)]
     pub fn next_ready(&self, now: Time) -> Option<Time> {
         match self {
             DepartureQueue::Cbq(queue) => queue.next_ready(now),
@@ -212,6 +213,14 @@ impl<P: Packet> DepartureQueue<P> {
     /// are waiting: `free_at`, or later if no waiting packet may be sent at `free_at`.
     #[inline]
     pub fn next_turn(&self, free_at: Time) -> Time {
+        match self {
+            DepartureQueue::FqCodel(_) => free_at,
+            _ => self.next_turn_of_others(free_at),
+        }
+    }
+
+    #[inline(never)] // inlined, the others would take registers of the frequent kind
+    fn next_turn_of_others(&self, free_at: Time) -> Time {
         match self {
             DepartureQueue::Cbq(queue) => queue.next_turn(free_at),
             DepartureQueue::Tbf(queue) => queue.next_turn(free_at),

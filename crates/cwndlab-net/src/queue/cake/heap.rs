@@ -68,7 +68,7 @@ impl Fattest {
         self.place[usize::from(self.heap[b])] = b as u16;
     }
 
-    /// `cake_heapify`. It goes on comparing with the bytes of what has risen, not of what sinks, so that an entry mostly
+    /// `cake_heapify`. It continues to compare with the bytes of what has risen, not of what sinks, so that an entry mostly
     /// sinks by one level.
     fn sink(&mut self, mut at: usize) {
         let mut most_bytes = self.of(at);

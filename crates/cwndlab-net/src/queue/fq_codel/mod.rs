@@ -143,7 +143,8 @@ impl<P> FqCodel<P> {
 impl<P: Packet> FqCodel<P> {
     /// Section 4.1: accepts a packet that arrives at `now`. Above the limit, packets are dropped from the head of the
     /// flow with the most bytes.
-    #[inline]
+    #[allow(clippy::inline_always)] // once per packet-hop; a shaper is a second caller
+    #[inline(always)]
     pub fn enqueue(&mut self, now: Time, packet: &P, dropped: &mut Vec<Dropped<P>>) -> bool {
         let index = self.index(packet.flow_key());
         self.packets += 1;
@@ -162,7 +163,8 @@ impl<P: Packet> FqCodel<P> {
     }
 
     /// Section 4.2: writes the next packet to send to `place`. Returns whether it was marked.
-    #[inline]
+    #[allow(clippy::inline_always)] // once per packet-hop; a shaper is a second caller
+    #[inline(always)]
     pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>, place: &mut P) -> Option<bool> {
         loop {
             let from_new = !self.new_flows.is_empty();
