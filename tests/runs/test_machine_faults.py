@@ -203,4 +203,5 @@ main()
 def test_a_command_ends_after_its_threads_and_what_was_registered_for_the_end() -> None:
     done = subprocess.run([sys.executable, "-c", LEFT_OVER], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stderr == ""
-    assert done.stdout.split()[-2:] == ["thread", "registered"]
+    words = done.stdout.split()
+    assert "thread" in words and words[-1] == "registered"
