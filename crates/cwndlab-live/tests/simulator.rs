@@ -180,6 +180,9 @@ fn queues() -> Vec<Value> {
         json!({"kind": "pie", "limit": 50, "ecn": true}),
         json!({"kind": "fq-codel", "limit": 200, "ecn": true}),
         json!({"kind": "dualpi2", "limit": 50}),
+        json!({"kind": "fq-pie", "limit": 200}),
+        json!({"kind": "cake", "rate_bps": 1_500_000}),
+        json!({"kind": "tbf", "rate_bps": 1_500_000, "burst_bytes": 9000, "limit": 30_000}),
         json!({"kind": "cbq", "default": 2, "classes": [{"rate_bps": 2_000_000}, class(500_000, false), class(1_500_000, false)]}),
         json!({"kind": "cbq", "default": 1, "classes": [{"rate_bps": 2_000_000}, class(1_500_000, true)]}),
     ]
