@@ -88,6 +88,7 @@ def build(stack: StackRecipe, say: Callable[[str], None]) -> None:
         shutil.copytree(stack.source, partial)
         try:
             _BUILDERS[stack.builder](stack, partial)
+            (partial / PROGRAM).chmod(0o755)
             partial.rename(folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
@@ -120,7 +121,6 @@ def _python(stack: StackRecipe, folder: Path) -> None:
     python = Path(sys.executable).resolve()
     lines = [f"#!{python} -IB", "import sys", f"sys.path.insert(0, {str(stack.folder / 'packages')!r})"]
     save(folder / PROGRAM, "\n".join(lines) + "\n" + (folder / PROGRAM).read_text(encoding="utf-8"))
-    (folder / PROGRAM).chmod(0o755)
 
 
 def _debian(stack: StackRecipe, folder: Path) -> None:
