@@ -17,6 +17,7 @@ mod drop_tail;
 mod dualpi2;
 mod error;
 mod fifo;
+mod flow_hash;
 mod fq_codel;
 mod fq_pie;
 mod historical;

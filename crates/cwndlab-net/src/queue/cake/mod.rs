@@ -13,7 +13,7 @@ pub use config::{AckFilter, CakeConfig, Codepoint, Framing, Isolation, RouteHost
 use cwndlab_units::Time;
 use rand::SeedableRng as _;
 
-use super::{Dequeued, Dropped};
+use super::{flow_hash, Dequeued, Dropped};
 use crate::{DropCause, Ecn, Packet, Rng};
 
 use ack_filter::redundant;
@@ -135,12 +135,9 @@ impl<P> Cake<P> {
         bytes as i32
     }
 
-    /// Mixes a key and the perturbation, as splitmix64 does.
+    /// The hash of a key.
     fn hash(&self, key: u64) -> u32 {
-        let mut x = key ^ self.perturbation.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (x ^ (x >> 31)) as u32
+        flow_hash::mix(key, self.perturbation) as u32
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::codel::{CodelConfig, ControlLaw};
 use super::config::positive;
 use super::fifo::Fifo;
-use super::{Dropped, QueueError};
+use super::{flow_hash, Dropped, QueueError};
 use crate::{DropCause, Packet};
 
 /// Parameters of [`FqCodel`]; the defaults are those of RFC 8290, section 5.2.
@@ -129,14 +129,9 @@ impl<P> FqCodel<P> {
         self.bytes
     }
 
-    /// The index of a flow's queue: the flow key and the perturbation, mixed by splitmix64's finalizer and scaled to
-    /// the number of queues.
+    /// The index of a flow's queue.
     fn index(&self, flow_key: u64) -> u32 {
-        let mut x = flow_key ^ self.perturbation.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^= x >> 31;
-        ((u128::from(x) * u128::from(self.config.flows)) >> 64) as u32
+        flow_hash::index(flow_key, self.perturbation, self.config.flows)
     }
 }
 

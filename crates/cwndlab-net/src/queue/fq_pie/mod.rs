@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{interval, positive, within};
 use super::fifo::Fifo;
-use super::{Dequeued, Dropped, QueueError};
+use super::{flow_hash, Dequeued, Dropped, QueueError};
 use crate::{DropCause, Ecn, Packet, Rng};
 
 use pie::{Params, Pie, MAX_PROB};
@@ -160,13 +160,9 @@ impl<P> FqPie<P> {
         }
     }
 
-    /// The index of a flow's queue, as in FQ-CoDel.
+    /// The index of a flow's queue.
     fn index(&self, flow_key: u64) -> usize {
-        let mut x = flow_key ^ self.perturbation.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^= x >> 31;
-        ((u128::from(x) * u128::from(self.config.flows)) >> 64) as usize
+        flow_hash::index(flow_key, self.perturbation, self.config.flows) as usize
     }
 }
 
