@@ -37,18 +37,23 @@ class StackRecipe:
     laws: tuple[str, ...]
     #: Debian's packages that it takes in place of a build.
     packages: tuple[str, ...] = ()
+    #: The stack whose files it takes where it has none of its own.
+    shares: str | None = None
 
     @property
-    def source(self) -> Path:
-        """The folder of the recipe."""
-        return RECIPES / self.name
+    def files(self) -> dict[str, Path]:
+        """What it is built from, by the path in its folder."""
+        folders = [RECIPES / name for name in (self.shares, self.name) if name is not None]
+        every = ((folder, path) for folder in folders for path in folder.rglob("*") if path.is_file())
+        found = {str(path.relative_to(folder)): path for folder, path in every}  # its own come last
+        return dict(sorted(found.items()))
 
     @property
     def folder(self) -> Path:
         """Where it is built: a changed recipe has another folder."""
         digest = hashlib.sha256()
-        for path in sorted(path for path in self.source.rglob("*") if path.is_file()):
-            digest.update(f"{path.relative_to(self.source)}\0".encode() + path.read_bytes())
+        for name, path in self.files.items():
+            digest.update(f"{name}\0".encode() + path.read_bytes())
         return user_cache() / "stacks" / f"{self.name}-{self.version}-{digest.hexdigest()[:12]}"
 
     @property
@@ -67,8 +72,15 @@ def recipes() -> Iterator[StackRecipe]:
     """All recipes, by name."""
     for file in sorted(RECIPES.glob("*/recipe.toml")):
         said = tomllib.loads(file.read_text(encoding="utf-8"))
-        lists = {key: tuple(said[key]) for key in ("laws", "packages") if key in said}
-        yield StackRecipe(file.parent.name, said["title"], said["version"], said["builder"], **lists)
+        yield StackRecipe(
+            file.parent.name,
+            said["title"],
+            said["version"],
+            said["builder"],
+            tuple(said["laws"]),
+            tuple(said.get("packages", ())),
+            said.get("shares"),
+        )
 
 
 def recipe(name: str) -> StackRecipe:
@@ -85,8 +97,10 @@ def build(stack: StackRecipe, say: Callable[[str], None]) -> None:
     if not (folder / PROGRAM).exists():
         say(f"building {stack.title} {stack.version} ...")
         partial = folder.with_name(f"{folder.name}.{os.getpid()}")
-        shutil.copytree(stack.source, partial)
         try:
+            for name, path in stack.files.items():
+                (partial / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, partial / name)
             _BUILDERS[stack.builder](stack, partial)
             (partial / PROGRAM).chmod(0o755)
             partial.rename(folder)

@@ -26,7 +26,8 @@ def test_every_recipe_has_a_builder_laws_and_a_pinned_version() -> None:
     assert [one.name for one in found] == sorted(one.name for one in found) and len(found) >= 6
     for one in found:
         assert one.builder in quic_stacks._BUILDERS and one.laws and one.title
-        files = {path.name: path for path in one.source.iterdir()}
+        files = one.files
+        assert files["recipe.toml"].parent.name == one.name, "its own files come before those it shares"
         pinned = {"go": "go.mod", "cargo": "Cargo.toml", "python": "requirements.txt"}.get(one.builder)
         assert pinned is None or one.version in files[pinned].read_text(), one.name
 

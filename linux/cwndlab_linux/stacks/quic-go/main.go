@@ -1,11 +1,10 @@
-// A server that sends, and a client that receives, over one stream of quic-go.
+// A server that sends, and a client that receives, over one stream.
 //
 //	server ADDRESS PORT LAW CERTIFICATE KEY
 //	client ADDRESS PORT BYTES
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"io"
@@ -13,8 +12,6 @@ import (
 	"net"
 	"os"
 	"strconv"
-
-	"github.com/quic-go/quic-go"
 )
 
 const protocol = "cwndlab"
@@ -23,11 +20,13 @@ func main() {
 	log.SetFlags(0)
 	role, address := os.Args[1], net.JoinHostPort(os.Args[2], os.Args[3])
 	if role == "server" {
-		serve(address, os.Args[5], os.Args[6])
+		pair, err := tls.LoadX509KeyPair(os.Args[5], os.Args[6])
+		check(err)
+		serve(address, pair)
 	} else {
 		bytes, err := strconv.ParseUint(os.Args[4], 10, 64)
 		check(err)
-		receive(address, bytes)
+		fetch(address, bytes)
 	}
 }
 
@@ -37,25 +36,8 @@ func check(err error) {
 	}
 }
 
-func serve(address, certificate, key string) {
-	pair, err := tls.LoadX509KeyPair(certificate, key)
-	check(err)
-	config := &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{protocol}}
-	listener, err := quic.ListenAddr(address, config, nil)
-	check(err)
-	for {
-		connection, err := listener.Accept(context.Background())
-		check(err)
-		go send(connection)
-	}
-}
-
 // send answers a request of eight bytes, how many bytes are wanted, where 0 is without end.
-func send(connection *quic.Conn) {
-	stream, err := connection.AcceptStream(context.Background())
-	if err != nil {
-		return
-	}
+func send(stream io.ReadWriteCloser) {
 	var wanted [8]byte
 	if _, err := io.ReadFull(stream, wanted[:]); err != nil {
 		return
@@ -76,17 +58,12 @@ func send(connection *quic.Conn) {
 	stream.Close()
 }
 
-func receive(address string, bytes uint64) {
-	config := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}}
-	connection, err := quic.DialAddr(context.Background(), address, config, nil)
+// receive asks for so many bytes, and reads them; closeWrite ends the request.
+func receive(stream io.ReadWriter, closeWrite func(), bytes uint64) {
+	_, err := stream.Write(binary.BigEndian.AppendUint64(nil, bytes))
 	check(err)
-	stream, err := connection.OpenStreamSync(context.Background())
-	check(err)
-	_, err = stream.Write(binary.BigEndian.AppendUint64(nil, bytes))
-	check(err)
-	check(stream.Close())
+	closeWrite()
 	n, err := io.Copy(io.Discard, stream)
 	log.Printf("%d bytes", n)
 	check(err)
-	check(connection.CloseWithError(0, ""))
 }

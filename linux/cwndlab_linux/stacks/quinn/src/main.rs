@@ -1,4 +1,4 @@
-//! A server that sends, and a client that receives, over one stream of quinn.
+//! A server that sends, and a client that receives, over one stream of quinn, or of noq, which has its interface.
 //!
 //! `server ADDRESS PORT LAW CERTIFICATE KEY`, or `client ADDRESS PORT BYTES`.
 
@@ -6,13 +6,14 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
-use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, Endpoint, Incoming, ServerConfig, TransportConfig};
+use quic::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quic::{ClientConfig, Endpoint, Incoming, ServerConfig, TransportConfig};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
+
+mod laws;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -29,22 +30,13 @@ async fn main() -> Outcome {
     }
 }
 
-fn law(name: &str) -> Arc<dyn ControllerFactory + Send + Sync> {
-    match name {
-        "cubic" => Arc::new(CubicConfig::default()),
-        "reno" => Arc::new(NewRenoConfig::default()),
-        "bbr" => Arc::new(BbrConfig::default()),
-        _ => panic!("quinn has cubic, reno and bbr, no {name}"),
-    }
-}
-
 async fn serve(address: SocketAddr, name: &str, certificate: &str, key: &str) -> Outcome {
     let chain = vec![CertificateDer::from_pem_file(certificate)?];
     let mut tls =
         rustls::ServerConfig::builder().with_no_client_auth().with_single_cert(chain, PrivateKeyDer::from_pem_file(key)?)?;
     tls.alpn_protocols = vec![PROTOCOL.to_vec()];
     let mut transport = TransportConfig::default();
-    transport.congestion_controller_factory(law(name));
+    transport.congestion_controller_factory(laws::find(name));
     let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
     config.transport_config(Arc::new(transport));
     let endpoint = Endpoint::server(config, address)?;
@@ -82,9 +74,9 @@ async fn receive(address: SocketAddr, bytes: u64) -> Outcome {
         .with_custom_certificate_verifier(Arc::new(AnyCertificate))
         .with_no_client_auth();
     tls.alpn_protocols = vec![PROTOCOL.to_vec()];
-    let mut endpoint = Endpoint::client("0.0.0.0:0".parse()?)?;
-    endpoint.set_default_client_config(ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?)));
-    let connection = endpoint.connect(address, "localhost")?.await?;
+    let config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
+    let endpoint = Endpoint::client("0.0.0.0:0".parse()?)?;
+    let connection = endpoint.connect_with(config, address, "localhost")?.await?;
     let (mut sending, mut receiving) = connection.open_bi().await?;
     sending.write_all(&bytes.to_be_bytes()).await?;
     sending.finish()?;
