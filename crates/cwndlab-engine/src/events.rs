@@ -223,7 +223,7 @@ impl EventQueue {
         let bits = self.calendar.day_bits();
         if overflowed > taken / 16 && bits < LONGEST_DAY_BITS {
             self.change_days(bits + 1);
-        } else if steps > taken / 5 && overflowed < taken / 32 && bits > 0 {
+        } else if steps > taken / 5 && 32 * overflowed < taken && bits > 0 {
             self.change_days(bits - 1);
         }
     }

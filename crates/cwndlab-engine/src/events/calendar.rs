@@ -18,7 +18,7 @@ const NIL: u32 = u32::MAX;
 /// Time of an owned entry that is not in the calendar. Without debug assertions, a removed entry keeps its old time.
 const IDLE: u64 = u64::MAX;
 /// A day lasts 2^13 ns at first.
-const FIRST_DAY_BITS: u32 = 13;
+pub(super) const FIRST_DAY_BITS: u32 = 13;
 
 /// An event in the list of its day, or a free entry.
 #[derive(Clone, Copy, Debug)]

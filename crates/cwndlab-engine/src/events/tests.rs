@@ -1,3 +1,4 @@
+use super::calendar::FIRST_DAY_BITS;
 use super::*;
 use proptest::prelude::*;
 
@@ -92,4 +93,21 @@ fn an_event_after_the_end_stays() {
     assert_eq!(pop(&mut queue, 0, 4), None);
     assert_eq!(pop(&mut queue, 0, 5), Some((5, 1)));
     assert!(queue.is_empty());
+}
+
+#[test]
+fn long_days_become_shorter_where_a_review_comes_at_every_event() {
+    let (mut queue, pending) = (EventQueue::new(0), 4000);
+    for number in 0..pending {
+        queue.push(Time::from_nanos((1 << 36) + 10 * u64::from(number)), number); // far ahead: days become long
+    }
+    let (start, mut number) = (queue.calendar.day_bits(), pending);
+    assert!(start > FIRST_DAY_BITS + 4, "{start}");
+    while number < 2 * pending {
+        let (now, _) = pop(&mut queue, 0, u64::MAX).expect("as many events come as go");
+        queue.push(Time::from_nanos(now + 5 * u64::from(pending)), number); // in the middle of a list
+        number += 1;
+    }
+    let entries_a_day = (1 << queue.calendar.day_bits()) / 10;
+    assert!(entries_a_day < 16, "{entries_a_day} entries in the list of a day");
 }
