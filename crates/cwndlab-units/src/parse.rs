@@ -49,6 +49,10 @@ const RATE: Kind = Kind {
         ("kbit/s", 1_000),
         ("Mbit/s", 1_000_000),
         ("Gbit/s", 1_000_000_000),
+        ("b/s", 1),
+        ("kb/s", 1_000),
+        ("Mb/s", 1_000_000),
+        ("Gb/s", 1_000_000_000),
         ("B/s", 8),
         ("kB/s", 8_000),
         ("MB/s", 8_000_000),
@@ -263,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_rate_has_the_same_units_however_it_is_used() {
-        for text in ["1.5Mbps", "1.5 Mbit/s", "1500kbit/s", "187.5kB/s"] {
+        for text in ["1.5Mbps", "1.5 Mbit/s", "1.5 Mb/s", "1500kbit/s", "187.5kB/s"] {
             assert_eq!(text.parse(), Ok(Rate::from_bps(1_500_000)), "{text}");
         }
     }
