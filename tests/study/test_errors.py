@@ -512,6 +512,7 @@ duration = "1s"
         (f'x = "{"a" * 1_000_001}"' + SMALL, r"characters; at most 1,000,000"),
         (SMALL + f"[axes.a]\nvalues = [{'1, ' * 10_001}]\n", r"axes.a.values: the list has 10001 elements"),
         (SMALL + '[[quantities]]\nname = "a"\n' * 1_001, r"quantities: the list has 1001 tables"),
+        (SMALL + "[[traffic]]\n" * 10_001, r"traffic: the list has 10001 elements; at most 10,000"),
         (SMALL.replace('"share"', '"nothing", ' * 1_001), r"measure: the list has 1001 measures; at most"),
         (
             SMALL.replace('cc = "cubic"', 'app = { kind = {}, bytes = "1MB" }'),

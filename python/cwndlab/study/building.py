@@ -26,6 +26,8 @@ from .values import is_among
 #: The most keys of a table, elements of a list, and tables in a list: more than a study needs, and few enough
 #: for everything that is wrong with it to be found within seconds.
 MAX_KEYS, MAX_ITEMS, MAX_TABLES = 1_000, 10_000, 1_000
+NETWORK = (("topology", "links"), ("traffic",))
+"""Lists of tables as long as others: a network of a thousand hosts has a table for each."""
 
 #: The class of the study that is made: `StudySpec` or one derived from it.
 S = TypeVar("S", bound=StudySpec)
@@ -138,7 +140,7 @@ def _unfit(value: Any, at: KeyPath = ()) -> tuple[KeyPath, str, str] | None:
     if isinstance(value, list) and len(value) > MAX_TABLES:
         if at == ("measure",):  # each entry makes a table
             return at, f"the list has {len(value)} measures", f"at most {MAX_TABLES:,}"
-        if any(isinstance(item, dict) for item in value):
+        if at not in NETWORK and any(isinstance(item, dict) for item in value):
             return at, f"the list has {len(value)} tables", f"at most {MAX_TABLES:,}"
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return next((found for key, item in items if (found := _unfit(item, (*at, key))) is not None), None)
