@@ -167,7 +167,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted([*__all__, "metrics"])
 
 
 def studies() -> dict[str, str]:

@@ -202,6 +202,7 @@ def test_studies_and_metrics_are_listed() -> None:
     assert "rfc2416" in cwndlab.studies() and all(cwndlab.studies().values())
     listed: Callable[[], dict[str, str]] = cwndlab.metrics  # type: ignore[assignment]
     assert listed()["goodput"] == "bit/s"
+    assert "metrics" in dir(cwndlab)
 
 
 def test_results_are_opened_by_one_name(tmp_path: Path) -> None:

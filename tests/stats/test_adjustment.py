@@ -106,7 +106,7 @@ def results(n: int) -> Results:
     )
 
 
-def test_estimates_comparisons_and_leave_one_out_values_agree() -> None:
+def test_estimates_comparisons_and_jackknife_values_agree() -> None:
     known = results(20)
     found = known.estimate("a", "delay")
     assert found.method == "log t, adjusted"

@@ -17,7 +17,7 @@ from cwndlab.report.digits import interval_text
 from cwndlab.stats import intervals
 from cwndlab.stats.distributions import t_quantile
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.jackknife import ends, leave_one_out
+from cwndlab.stats.jackknife import ends, jackknife_values
 from cwndlab.stats.sample import Streams, relate
 from synthetic import EXACT, sample
 
@@ -186,7 +186,7 @@ def test_a_difference_of_estimates_from_other_random_numbers_is_welchs() -> None
 
 
 def test_the_upper_quantile_of_t_sets_the_lower_end() -> None:
-    samples = leave_one_out(np.array([1.0, 2.0, 3.0, 6.0]))
+    samples = jackknife_values(np.array([1.0, 2.0, 3.0, 6.0]))
     low, high = ends(samples, [(4, 4)])
     stretched = ends(samples, [(4, 4)], stretched=(0.5, 2.0))
     assert stretched == pytest.approx((3.0 - 2.0 * (3.0 - low), 3.0 + 0.5 * (high - 3.0)))

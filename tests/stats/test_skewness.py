@@ -46,16 +46,16 @@ def test_the_file_has_what_the_command_draws() -> None:
 def test_only_the_mean_of_what_has_no_upper_bound_is_stretched() -> None:
     x = np.array([0.2, 0.3, 0.1, 0.9, 0.4])
     log = intervals.mean(x, NON_NEGATIVE)
-    plain = jackknife.ends(jackknife.leave_one_out(x), [(5, 5)], NON_NEGATIVE)
+    plain = jackknife.ends(jackknife.jackknife_values(x), [(5, 5)], NON_NEGATIVE)
     assert log.low > plain[0]
     assert log.high > plain[1]
     for within in (ANY, SHARE):
         found = intervals.mean(x, within)
-        assert (found.low, found.high) == jackknife.ends(jackknife.leave_one_out(x), [(5, 5)], within)
+        assert (found.low, found.high) == jackknife.ends(jackknife.jackknife_values(x), [(5, 5)], within)
     counts = np.array([2.0, 3.0, 1.0, 9.0, 4.0])
     assert (
         intervals.mean(counts, COUNT).high
-        == jackknife.ends(jackknife.leave_one_out(counts), [(5, 5)], COUNT)[1]
+        == jackknife.ends(jackknife.jackknife_values(counts), [(5, 5)], COUNT)[1]
     )
 
 

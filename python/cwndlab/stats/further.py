@@ -19,7 +19,7 @@ from cwndlab.base.numbers import Floats, Range, derived_range
 from . import intervals
 from .distributions import LEVEL, t_quantile
 from .intervals import ENOUGH_EQUAL, FEWEST, Interval
-from .jackknife import NO_SPREAD, leave_one_out, scaled_variances
+from .jackknife import NO_SPREAD, scaled_variances
 from .sample import Sample, relate, relate_runs
 
 PLAIN = Range()
@@ -115,10 +115,9 @@ def _side(sample: Sample, runs: int, scale: Range) -> _Side:
     if runs == 1:
         single = places[~np.isnan(places)]
         return _Side(float(np.mean(single)), float(np.var(single, ddof=1)), places)
-    n = sample.n
-    samples = leave_one_out(sample.runs[~np.isnan(sample.runs)], sample.statistic)
-    [variance] = scaled_variances(samples, scale, [(n, n)])
-    return _Side(float(scale.to_scale(float(samples[0]))), variance * n / runs, places)
+    measured = replace(sample, runs=sample.runs[~np.isnan(sample.runs)]).derived
+    [variance] = scaled_variances(measured.values, scale, measured.blocks)
+    return _Side(float(scale.to_scale(float(measured.values[0]))), variance * sample.n / runs, places)
 
 
 def _half_width(left: _Side, right: _Side, fewest: int) -> float:

@@ -17,7 +17,7 @@ from cwndlab.base.numbers import ANY, Floats, Range
 from cwndlab.base.writing import number_of
 
 from .distributions import LEVEL, order_ranks, poisson_ends, poisson_prediction, t_quantile
-from .jackknife import ends, leave_one_out
+from .jackknife import ends, jackknife_values
 from .skewness import stretch
 
 FEWEST = 3
@@ -170,7 +170,7 @@ def mean(values: Floats, within: Range = ANY, *, adjusted: bool = False) -> Inte
     n, value = len(x), float(np.mean(x))
     if is_constant(x):
         return equal_runs(float(x[0]), n, within)
-    low, high = ends(leave_one_out(x), [(n, n)], within, stretched=_stretch(x, within))
+    low, high = ends(jackknife_values(x), [(n, n)], within, stretched=_stretch(x, within))
     method = f"{within.scale} t".strip()
     if within.count and not adjusted and bool(np.all(x == np.round(x))):
         at_least = [end / n for end in poisson_ends(round(float(np.sum(x))))]
@@ -274,7 +274,7 @@ def prediction(
     low, high = value, value
     if not is_constant(x):
         if runs > 1:
-            means = leave_one_out(x) if samples is None else samples
+            means = jackknife_values(x) if samples is None else samples
             low, high = ends(means, [(len(means) - 1, n)], within, widen=math.sqrt(1.0 + n / runs))
         elif whole:
             low, high = _one_count(x)

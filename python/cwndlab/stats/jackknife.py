@@ -1,6 +1,6 @@
 """Estimates that leave out one replicate at a time: how uncertain any smooth function of them is.
 
-`leave_one_out` turns the replicates of a quantity into an array: first the estimate from all of them, then
+`jackknife_values` turns the replicates of a quantity into an array: first the estimate from all of them, then
 the one without replicate 1, without replicate 2, …. Whatever is computed from such arrays, element by
 element, is again an estimate followed by its leave-one-out values; `sample` says of which replicates. Their
 scatter gives the standard error (B. Efron, C. Stein, "The jackknife estimate of variance", Annals of
@@ -42,7 +42,7 @@ def centre(values: Floats, statistic: str = "mean") -> float:
     return float(median(known) if statistic == "median" else np.mean(known))
 
 
-def leave_one_out(values: Floats, statistic: str = "mean") -> Floats:
+def jackknife_values(values: Floats, statistic: str = "mean") -> Floats:
     """The estimate from all replicates, then those without one; without one that is NaN nothing changes.
 
     Leaving out one value says nothing of how uncertain a median is. Its values here are those of a mean with

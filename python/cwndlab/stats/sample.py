@@ -32,7 +32,7 @@ from . import intervals
 from .adjustment import ADJUSTED, adjust
 from .distributions import LEVEL
 from .intervals import FEWEST, NOT_MEASURABLE, Interval
-from .jackknife import NO_SPREAD, Blocks, centre, ends, leave_one_out, quantile_of_t, variances
+from .jackknife import NO_SPREAD, Blocks, centre, ends, jackknife_values, quantile_of_t, variances
 
 CLOSE = 1e-9
 """Two numbers nearer than this (relatively, or absolutely around 0) count as equal."""
@@ -177,7 +177,7 @@ class Sample(_Operators):
         median = self.statistic == "median"  # which pairing gains nothing
         streams = Streams("own", blake2b(values.tobytes()).hexdigest()) if median else self.streams
         return Derived(
-            leave_one_out(values, self.statistic),
+            jackknife_values(values, self.statistic),
             (StreamRuns(streams, len(values), self.n),),
             self.range,
             self.unit,
