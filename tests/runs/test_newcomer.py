@@ -211,3 +211,17 @@ def test_results_are_opened_by_one_name(tmp_path: Path) -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'open'; write cwndlab\.open_results"):
         _ = cwndlab.open  # type: ignore[attr-defined]
     assert "open" not in dir(cwndlab)
+
+
+def test_a_result_is_iterated_as_a_mapping_of_its_quantities() -> None:
+    flows = [Flow("cubic"), Flow("reno")]
+    network = Dumbbell(rate="10Mb/s", rtt="20ms", flows=flows)
+    short = Run(duration="1s")
+    run = Study.build("x", dumbbell=network, measure=["share", "queue_delay"], run=short).run()
+    assert next(iter(run)) == "share" and {name for name in run if name.startswith("share")} == {"share"}
+    assert all(len(run[name]) for name in run)
+    assert "share" in run and "share_cubic" in run and "shard" not in run
+    with pytest.raises(NotFoundError, match='no quantity "shard"; did you mean "share"'):
+        run["shard"]
+    with pytest.raises(AttributeError, match=r"study\.run\(FOLDER\)"):
+        run.save  # noqa: B018

@@ -5,7 +5,7 @@ What draws and explains is imported when it is called: most runs end without.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 
 from cwndlab import _core
-from cwndlab.base.errors import (
-    ArgumentError,
-    NotFoundError,
-    check_arguments,
-    nearest,
-)
+from cwndlab.base.errors import ArgumentError, NotFoundError, check_arguments, nearest
 from cwndlab.base.writing import number_of
 from cwndlab.stats.results import Estimate, Results, Variation
 from cwndlab.study.grammar import COMPARISONS
@@ -45,7 +40,12 @@ if TYPE_CHECKING:
 
 
 #: Attributes that it had once, and what to write.
-_FORMER = {"table": "every value is in the table `values`"}
+_FORMER = {
+    "table": "every value is in the table `values`",
+    "keys": "write list(run), or run.quantities for their units",
+    "save": "study.run(FOLDER) keeps a run as it is made",
+    "to_pandas": "write run.estimates.to_pandas() or run.values.to_pandas()",
+}
 
 
 @dataclass(eq=False, repr=False)
@@ -237,13 +237,23 @@ class RunResult:
             ArgumentError: it has many values for each run; `samples` gives them.
 
         """
-        groups = group_flows(self.study.outline.quantities)
-        flows = groups.get(quantity, {})
-        if quantity not in groups:
-            check_quantity(self.results, quantity, many=False)
-        for name in flows.values():
+        flows = group_flows(self.study.outline.quantities).get(quantity, {})
+        if not flows and quantity not in self.quantities:
+            raise NotFoundError(f'no quantity "{quantity}"; {nearest(quantity, list(self))}')
+        for name in flows.values() or [quantity]:
             check_quantity(self.results, name, many=False)
         return Samples.from_results(self.results, quantity, flows)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names that `run[NAME]` takes; what is measured for each flow has one."""
+        groups = group_flows(self.study.outline.quantities)
+        names = {own: name for name, flows in groups.items() for own in flows.values()}
+        known = self.results.labels.quantities
+        return iter(dict.fromkeys(names.get(own, own) for own, labels in known.items() if not labels.many))
+
+    def __contains__(self, quantity: object) -> bool:
+        """Whether `run[NAME]` has numbers."""
+        return quantity in (*self, *self.quantities)
 
     def compare(self, other: RunResult, kind: str = "difference") -> Estimates:
         """Every number next to that of the same cell in another run: ours against theirs.
@@ -275,7 +285,7 @@ class RunResult:
 
         def __getattr__(self, name: str) -> object:
             right = f"; {_FORMER[name]}" if name in _FORMER else ""
-            if name in (*OF_XARRAY, "to_pandas"):
+            if name in OF_XARRAY:
                 right = f"; write run.to_xarray().{name}"
             elif "results" in self.__dict__ and name in self.results.labels.quantities:
                 right = f'; write run["{name}"]'
