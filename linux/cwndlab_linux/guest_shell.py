@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .hosts import Hosts
+from .programs import own_files
 
 #: In the run's folder: what the two sides write for each other.
 FOLDER = "shell"
@@ -48,7 +49,7 @@ class Shell:
                 stdout=output,
                 stderr=output,
                 cwd=self.home,
-                env={**self.wanted["environment"], "HOME": str(self.home), "TMPDIR": str(self.home)},
+                env={**self.wanted["environment"], **own_files(self.home)},
                 pass_fds=(_REPORT_FD,),
                 start_new_session=True,
             )

@@ -33,6 +33,12 @@ _LAST_LINES = 5
 _PIECE = re.compile(r"\{\{|\}\}|\{(client|server)\}")
 
 
+def own_files(folder: Path) -> dict[str, str]:
+    """The environment that says where a program may write; the host's files are read-only."""
+    names = {"HOME": folder, "TMPDIR": folder, "NSTAT_HISTORY": folder / ".nstat"}
+    return {name: str(path) for name, path in names.items()}
+
+
 def expand(text: str, addresses: Mapping[str, str]) -> str:
     """A program's text with the hosts' addresses for {client} and {server}; {{ and }} are braces."""
     return _PIECE.sub(lambda found: addresses[found[1]] if found[1] else found[0][0], text)
@@ -117,7 +123,7 @@ class Programs:
             entry[end],
             [expand(word, addresses) for word in content["words"]],
             content["path"],
-            {"HOME": str(own), "TMPDIR": str(own), **environment},
+            {**own_files(own), **environment},
             Path(content["folder"]) if content["folder"] else own,
             self.home / "output" / name,
         )

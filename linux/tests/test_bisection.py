@@ -15,10 +15,12 @@ import pytest
 
 from cwndlab import RunResult, Study
 from cwndlab.base.errors import RunError, StudyError
-from cwndlab_linux.virtual import bisection, build
-from cwndlab_linux.virtual.bisection import Bisection, FirstBad, report
+from cwndlab_linux.virtual import bisection, build, releases, trials
+from cwndlab_linux.virtual.bisection import Commits
 from cwndlab_linux.virtual.images import Image
 from cwndlab_linux.virtual.recipe import SERIES, Recipe
+from cwndlab_linux.virtual.releases import Releases
+from cwndlab_linux.virtual.trials import FirstBad, Trials, report
 
 TEXT = """title = "One flow"
 measure = ["goodput", "loss_rate"]
@@ -53,10 +55,10 @@ def git(folder: Path, *words: str) -> str:
 
 
 @pytest.fixture
-def commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], Path]:
-    """Makes a repository with a commit for each rate; "broken" does not compile."""
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A "kernel" is the rate in its source; "broken" does not compile."""
 
-    def compiled(recipe: Recipe, given: Path, jobs: int, say: object, **more: Any) -> Image:
+    def build_rate(recipe: Recipe, given: Path, jobs: int, say: object, **more: Any) -> Image:
         rate = (given / "rate").read_text()
         if rate == "broken":
             raise RunError("compiling failed: expected ';'")
@@ -65,12 +67,18 @@ def commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[s
         (folder / "linux").write_text(rate)
         return Image(folder / "linux", "6.12", hashlib.sha256(rate.encode()).hexdigest()[:16])
 
-    monkeypatch.setattr(bisection, "build", compiled)
-    monkeypatch.setattr(bisection.source, "version_in", lambda folder: "6.12.1")
+    for module in (bisection, releases):
+        monkeypatch.setattr(module, "build", build_rate)
+        monkeypatch.setattr(module.source, "version_in", lambda folder: "6.12.1")
     monkeypatch.setattr(
-        bisection.Image, "from_folder", lambda path: Image(path, "6.12", path.parent.name), raising=True
+        trials.Image, "from_folder", lambda path: Image(path, "6.12", path.parent.name), raising=True
     )
-    monkeypatch.setattr(bisection, "_first_packets", lambda a, b: {})
+    monkeypatch.setattr(trials, "_first_packets", lambda a, b: {})
+
+
+@pytest.fixture
+def commits(tmp_path: Path, compiled: None) -> Callable[[list[str]], Path]:
+    """Makes a repository with a commit for each rate."""
 
     def make(rates: list[str]) -> Path:
         source = tmp_path / "linux"
@@ -92,27 +100,30 @@ def bisect(
 ) -> tuple[FirstBad, OnRates]:
     study, last = OnRates(), len(git(source, "tag").split()) - 1
     good, bad = ends or ("v0", f"v{last}")
-    made = Bisection(cast(Study, study), source, source.parent / "out", on, None, 1, lambda line: None)
-    return made.run(good, bad), study
+    kernels = Commits(source, source.parent / "out", 1)
+    made = Trials(kernels, cast(Study, study), kernels.folder, on, None, lambda line: None)
+    return kernels.first_bad(made, good, bad), study
 
 
 def test_the_commit_at_which_a_number_moves_is_found(commits: Callable[[list[str]], Path]) -> None:
     source = commits(["10Mbps"] * 9 + ["12Mbps"] * 6)
     found, study = bisect(source)
-    assert found.subject == "change 9" and found.commit == git(source, "rev-parse", "v9")
+    assert found.title == f"{found.name[:12]} change 9" and found.name == git(source, "rev-parse", "v9")
+    assert found.before.endswith(" change 8") and len(found.steps_s) == 4
     assert study.runs == 2  # commits with the same kernel are not run again
     number = next(one for one in found.moved if one.quantity == "goodput")
     assert number.significant and number.b / number.a == pytest.approx(1.2, abs=0.02)
     text = report(found, study.study)
-    assert text.startswith(f"# {found.commit[:12]} change 9\n") and "| goodput | " in text
+    assert text.startswith(f"# {found.title}\n") and "| goodput | " in text and "Found in 4 steps of " in text
     assert git(source, "status", "--short") == "" and not (source / ".git/BISECT_LOG").exists()
 
 
 def test_a_commit_that_does_not_build_is_skipped_and_named(commits: Callable[[list[str]], Path]) -> None:
     source = commits(["10Mbps", "10Mbps", "10Mbps", "broken", "10Mbps", "12Mbps", "12Mbps"])
     found, study = bisect(source)
-    assert found.subject == "change 5" and found.skipped == [git(source, "rev-parse", "v3")]
-    assert "Not built, so not tested: " + found.skipped[0][:12] in report(found, study.study)
+    title = f"{git(source, 'rev-parse', 'v3')[:12]} change 3"
+    assert found.title.endswith(" change 5") and found.skipped == [title]
+    assert f"Not built, so not tested: {title}" in report(found, study.study)
 
 
 def test_only_broken_commits_around_the_change_is_an_error(commits: Callable[[list[str]], Path]) -> None:
@@ -137,7 +148,40 @@ def test_the_same_call_continues_what_was_stopped(commits: Callable[[list[str]],
     source = commits(["10Mbps"] * 4 + ["12Mbps"] * 4)
     first, _ = bisect(source)
     again, _ = bisect(source)
-    assert again.commit == first.commit
+    assert again.name == first.name
+
+
+def releases_in(folder: Path, rates: list[str], on: str | None = None) -> FirstBad:
+    names = []
+    for number, rate in enumerate(rates):
+        source = folder / f"linux-6.12.{number}"
+        source.mkdir(exist_ok=True)
+        (source / "rate").write_text(rate)
+        names.append(str(source))
+    kernels = Releases(names, folder / "out", 1)
+    study = cast(Study, OnRates())
+    return kernels.first_bad(Trials(kernels, study, kernels.folder, on, None, lambda line: None))
+
+
+@pytest.mark.parametrize("first", range(1, 7))
+def test_the_release_at_which_a_number_moves_is_found(tmp_path: Path, compiled: None, first: int) -> None:
+    found = releases_in(tmp_path, ["10Mbps"] * first + ["12Mbps"] * (7 - first))
+    assert (found.title, found.before) == (f"linux-6.12.{first}", f"linux-6.12.{first - 1}")
+    assert found.skipped == [] and any(one.quantity == "goodput" and one.significant for one in found.moved)
+
+
+def test_a_release_that_does_not_build_is_skipped_and_named(tmp_path: Path, compiled: None) -> None:
+    found = releases_in(tmp_path, ["10Mbps", "10Mbps", "broken", "12Mbps", "12Mbps"])
+    assert (found.title, found.before) == ("linux-6.12.3", "linux-6.12.1")
+    assert found.skipped == ["linux-6.12.2"]
+
+
+def test_releases_that_cannot_be_told_apart_are_rejected(tmp_path: Path, compiled: None) -> None:
+    with pytest.raises(StudyError, match="two different names or more"):
+        releases_in(tmp_path, ["10Mbps"])
+    kernels = Releases(["a/linux", "b/linux"], tmp_path, 1)
+    with pytest.raises(StudyError, match="two different names or more"):
+        kernels.first_bad(Trials(kernels, cast(Study, OnRates()), tmp_path, None, None, print))
 
 
 def test_a_changed_file_takes_its_place_in_the_kept_tree(tmp_path: Path) -> None:

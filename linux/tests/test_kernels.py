@@ -15,7 +15,7 @@ import pytest
 
 from cwndlab.apps.new.command import write_law_c
 from cwndlab.base.errors import OutputError, RunError, StudyError
-from cwndlab_linux.virtual import boot, build, images, recipe, selftests
+from cwndlab_linux.virtual import boot, build, images, recipe
 from cwndlab_linux.virtual.recipe import Law, Recipe
 
 LAW = """
@@ -339,22 +339,6 @@ def test_the_last_words_of_a_guest_name_the_function_of_a_fault(
     assert boot.last_words(tmp_path).endswith(f"{said} (mine_cong_avoid)")
     (tmp_path / "console").write_text("no such file\n")
     assert boot.last_words(tmp_path) == "no such file"
-
-
-def test_scripts_of_a_kernel_are_those_over_ipv4(tmp_path: Path) -> None:
-    folder = tmp_path / "7.3-x"
-    (folder / selftests.SCRIPTS).mkdir(parents=True)
-    image = images.Image(folder / "linux", "7.3", "")
-    with pytest.raises(RunError, match="has no packetdrill scripts"):
-        selftests.scripts_of(image)
-    for name, text in (("a", "--mss=1000"), ("b", "--ip_version=ipv6"), ("c", "--ip_version=ipv4")):
-        (folder / selftests.SCRIPTS / f"{name}.pkt").write_text(f"// {name}\n{text}\n")
-    assert [path.stem for path in selftests.scripts_of(image)] == ["a", "c"]
-    assert [path.stem for path in selftests.scripts_of(image, "c")] == ["c"]
-    with pytest.raises(RunError, match="no script with 'x'"):
-        selftests.scripts_of(image, "x")
-    with pytest.raises(RunError, match="there is no packetdrill"):
-        selftests.find_packetdrill(tmp_path / "nowhere")
 
 
 def test_a_build_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -306,12 +306,19 @@ def test_a_second_run_that_differs_is_reported(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("virtual")
 def test_the_network_stands_still_while_a_shell_waits_for_a_line() -> None:
     needs("ss")
+    needs("nstat")
     made = study(entry('kind = "bulk"'))
     options = RunOptions(backend="linux-virtual", stack="linux-laws")
     kernel = execution.find_kernel_executor(options, made.plan())
     assert isinstance(kernel, VirtualKernel)
     lines = iter(
-        ["x=5", "ss -tin state established", "sleep 0.5", "echo $x $?; ss -tin state established", "exit"]
+        [
+            "x=5; nstat -n",
+            "ss -tin state established",
+            "sleep 0.5",
+            "echo $x $?; ss -tin state established; nstat",
+            "exit",
+        ]
     )
     prompts, shown = [], []
 
@@ -326,6 +333,8 @@ def test_the_network_stands_still_while_a_shell_waits_for_a_line() -> None:
     first, second = (int(found) for found in re.findall(r"bytes_acked:(\d+)", "".join(shown)))
     assert second - first == pytest.approx(0.5 * 10e6 / 8, rel=0.1)
     assert "\n5 0\n" in "".join(shown)
+    counted = re.search(r"TcpOutSegs +(\d+) ", "".join(shown))  # since the first call
+    assert counted and int(counted[1]) == pytest.approx((second - first) / 1460, rel=0.3)
     with pytest.raises(StudyError, match='there is no host "r"'):
         terminal.talk(kernel, cell, 1, "r", 0, ask, shown.append)
 

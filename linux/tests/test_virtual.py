@@ -23,7 +23,7 @@ from cwndlab.runs.executors.protocol import Job
 from cwndlab.runs.run_options import RunOptions
 from cwndlab_linux import netns
 from cwndlab_linux.router_program import find_router
-from cwndlab_linux.virtual import boot, images, selftests
+from cwndlab_linux.virtual import boot, images, packetdrill
 from cwndlab_linux.virtual.backend import seed_of
 
 
@@ -281,24 +281,27 @@ def test_no_guest_outlives_its_run(tmp_path: Path, how: signal.Signals) -> None:
     assert list(tmp_path.glob(f"{netns.PREFIX}*")) == []
 
 
-#: Waits for the next tick as packetdrill does: by calls that never wait.
+#: Waits for the next tick as packetdrill does, by calls that never wait, and reads next to its script.
 SPINNING = f"""#!{os.path.realpath(sys.executable)} -sS
 import os, sys
 began = os.times().elapsed
 while os.times().elapsed == began:
     pass
-print(sys.argv[-1], "waited")
+allowed = open("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read().split()
+print(*sys.argv[1:], open("../common").read(), "dctcp" in allowed, open(sys.argv[-1]).read())
 """
 
 
 @pytest.mark.usefixtures("virtual")
-def test_a_packetdrill_that_spins_does_not_stop_the_clock(tmp_path: Path) -> None:
+def test_a_packetdrill_that_spins_does_not_stop_the_clock_and_sees_the_folders_of_its_script(
+    tmp_path: Path,
+) -> None:
     program = tmp_path / "spinning"
     program.write_text(SPINNING)
     program.chmod(0o755)
-    (tmp_path / selftests.SCRIPTS).mkdir()
-    script = tmp_path / selftests.SCRIPTS / "a.pkt"
-    script.touch()
-    (tmp_path / "linux").symlink_to(images.find().path)
-    results = selftests.run(images.Image.from_folder(tmp_path / "linux"), program, [script], [4000])
-    assert [(one.script, one.holds, one.output) for one in results] == [("a.pkt", True, "a.pkt waited\n")]
+    script = tmp_path / "scripts" / "a.pkt"
+    script.parent.mkdir()
+    script.write_text("its text")
+    (tmp_path / "common").write_text("a common file")
+    (result,) = packetdrill.run(images.find(), program, [packetdrill.ScriptRun(script, ("--some",))])
+    assert result.holds and result.output == "--some -v a.pkt a common file True its text\n"

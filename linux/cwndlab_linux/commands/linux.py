@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from cwndlab.base.errors import StudyError
 from cwndlab.cli.arguments import ReplicatesOption, SetOption, load
 from cwndlab.cli.output import echo, printable
 
@@ -18,13 +20,17 @@ linux = typer.Typer(
 )
 
 
+_Jobs = Annotated[int | None, typer.Option(min=1, help="compilers at once; default: all processors")]
+
+
 @linux.command("build")
 def linux_build(
     kernel: Annotated[
         str | None,
         typer.Option(
             metavar="SERIES|PATH",
-            help="6.1, 6.12 or 7.3 from Debian, or a source as .tar.xz or folder; default: 6.12",
+            help="6.1, 6.12, 7.3, a release such as 6.12.107 or `newest` from Debian, or a source as .tar.xz "
+            "or folder; default: 6.12",
         ),
     ] = None,
     patch: Annotated[
@@ -39,24 +45,26 @@ def linux_build(
     config: Annotated[
         list[str] | None, typer.Option(metavar="KEY=…", help="a setting of the kernel, such as TCP_MD5SIG=y")
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="compilers at once; default: all processors")
-    ] = None,
+    jobs: _Jobs = None,
     again: Annotated[bool, typer.Option(help="build although it is there")] = False,
 ) -> None:
     """Build a User-Mode Linux for `--backend linux-virtual`, into the user's cache."""
     from cwndlab.runs.executors.threads import available
     from cwndlab_linux.virtual import recipe, source
     from cwndlab_linux.virtual.build import build
+    from cwndlab_linux.virtual.steps import BuildSteps
 
-    path = Path(kernel) if kernel and kernel not in recipe.SERIES and Path(kernel).exists() else None
-    if path is None:
-        series = recipe.series_named(kernel or recipe.DEFAULT)
-    else:
-        series = recipe.series_of(source.version_in(path), str(path))
     laws = tuple(recipe.Law.from_file(file) for file in law or ())
-    wanted = recipe.Recipe(series, tuple(patch or ()), laws, tuple(config or ()))
-    with _progress() as say:
+    added = tuple(patch or ()), laws, tuple(config or ())
+    with _progress() as say, tempfile.TemporaryDirectory() as work:
+        path = Path(kernel) if kernel and kernel not in recipe.SERIES and Path(kernel).exists() else None
+        if path is None and kernel and source.is_release(kernel):
+            path = source.archive_of_release(kernel, Path(work), BuildSteps(Path(work, "log"), say))
+        if path is None:
+            series = recipe.series_named(kernel or recipe.DEFAULT)
+        else:
+            series = recipe.series_of(source.version_in(path), str(path))
+        wanted = recipe.Recipe(series, *added)
         image = build(wanted, path, jobs or available(), say, again=again)
     echo(f"{image.path}: Linux {image.release}")
     if not wanted.is_stock:
@@ -101,22 +109,32 @@ def linux_test(
     Exits with 1 if a script does not hold at its own tolerance, or if two repetitions differ.
     """
     from cwndlab_linux.virtual import images, selftests
+    from cwndlab_linux.virtual.packetdrill import digest_of, find_packetdrill, run
 
     image = images.find(kernel)
-    program = selftests.find_packetdrill(packetdrill)
-    scripts = selftests.scripts_of(image, only)
+    program = find_packetdrill(packetdrill)
     tolerances = {selftests.TOLERANCE_US: "at their own tolerance", 1000: "at 1 ms"}
+    groups = {
+        (version, tolerance_us): selftests.runs_of(image, version, tolerance_us, only)
+        for version in selftests.ip_versions(image)
+        for tolerance_us in tolerances
+    }
+    scripts = [one for group in groups.values() for one in group]
     digests = []
     for number in range(repeat):
-        echo(f"repetition {number + 1} of {repeat}: {len(scripts)} scripts", err=True)
-        results = selftests.run(image, program, scripts, list(tolerances))
-        digests.append(selftests.digest_of(results))
-    for tolerance_us, words in tolerances.items():
-        own = [one for one in results if one.tolerance_us == tolerance_us]
-        echo(f"{image.name}: {sum(one.holds for one in own)} of {len(own)} scripts hold {words}")
-    failed = [one for one in results if not one.holds and one.tolerance_us == selftests.TOLERANCE_US]
-    for one in failed:
-        echo(f"    {one.script}: {one.output if verbose else one.reason}")
+        echo(f"repetition {number + 1} of {repeat}: {len(scripts)} runs of scripts", err=True)
+        results = run(image, program, scripts)
+        digests.append(digest_of(results))
+    found = {one.run: one for one in results}
+    failed = []
+    for (version, tolerance_us), group in groups.items():
+        held = sum(found[one].holds for one in group)
+        over = "" if version == "ipv4" else " over IPv6"
+        echo(f"{image.name}: {held} of {len(group)} scripts hold{over} {tolerances[tolerance_us]}")
+        if tolerance_us == selftests.TOLERANCE_US:
+            failed += [(one.path.name + over, found[one]) for one in group if not found[one].holds]
+    for name, result in failed:
+        echo(f"    {name}: {result.output if verbose else result.reason}")
     same = len(set(digests)) == 1
     words = "equal in all repetitions" if same else f"DIFFERENT: {', '.join(digests[1:])}"
     echo(f"digest of all output: {digests[0]}, {words}")
@@ -126,9 +144,12 @@ def linux_test(
 
 @linux.command("list")
 def linux_list() -> None:
-    """List the kernels that were built, the newest first."""
+    """List the builds that are under way and the kernels that were built, the newest first."""
     from cwndlab_linux.virtual import images
+    from cwndlab_linux.virtual.under_way import builds_under_way
 
+    for under_way in builds_under_way(images.kernels_folder()):
+        echo(f"being built: {under_way}")
     folders = images.built_kernels()
     if not folders:
         echo("no kernel has been built yet; `cwndlab linux build` builds one", err=True)
@@ -170,11 +191,21 @@ def linux_stacks(
 @linux.command("bisect")
 def linux_bisect(
     study: Annotated[str, typer.Argument(metavar="STUDY", help="a shipped name, or a file")],
-    source: Annotated[Path, typer.Option(metavar="TREE", help="a git repository of Linux's source")],
-    good: Annotated[str, typer.Option(metavar="COMMIT", help="the earlier end")],
+    source: Annotated[
+        Path | None, typer.Option(metavar="TREE", help="a git repository of Linux's source")
+    ] = None,
+    good: Annotated[str | None, typer.Option(metavar="COMMIT", help="with --source, the earlier end")] = None,
     bad: Annotated[
-        str, typer.Option(metavar="COMMIT", help="the later end, at which a number differs")
+        str, typer.Option(metavar="COMMIT", help="with --source, the later end, at which a number differs")
     ] = "HEAD",
+    kernels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="instead of commits: releases such as 6.12.107 from Debian, sources as .tar.xz or folder, "
+            "and kernels from `linux list`, the good end first",
+        ),
+    ] = None,
     on: Annotated[
         str | None,
         typer.Option(
@@ -189,22 +220,31 @@ def linux_bisect(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./STUDY-bisect")
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="compilers at once; default: all processors")
-    ] = None,
+    jobs: _Jobs = None,
 ) -> None:
-    """Find the commit at which a measured quantity moves, in virtual time.
+    """Find the commit, or the release, of Linux at which a measured quantity moves, in virtual time.
 
     Each step compiles what changed. The same command continues one that was stopped.
     """
     from cwndlab.base.writing import write_atomic
     from cwndlab.runs.executors.threads import available
-    from cwndlab_linux.virtual.bisection import Bisection, report
+    from cwndlab_linux.virtual.bisection import Commits
+    from cwndlab_linux.virtual.releases import Releases
+    from cwndlab_linux.virtual.trials import Trials, report
 
     loaded = load(study, set_, None)
-    folder = out or Path(f"{loaded.name}-bisect")
-    said = lambda line: echo(line, err=True)  # noqa: E731
-    found = Bisection(loaded, source, folder, on, replicates, jobs or available(), said).run(good, bad, log)
+    folder = (out or Path(f"{loaded.name}-bisect")).resolve()
+    chosen = loaded, folder, on, replicates, lambda line: echo(line, err=True)
+    jobs = jobs or available()
+    if kernels is not None and source is None and good is None:
+        releases = Releases(kernels.split(","), folder, jobs)
+        found = releases.first_bad(Trials(releases, *chosen))
+    elif kernels is None and source is not None and good is not None:
+        commits = Commits(source, folder, jobs)
+        found = commits.first_bad(Trials(commits, *chosen), good, bad, log)
+    else:
+        right = "--source TREE with --good COMMIT, or --kernels A,B,… alone"
+        raise StudyError("a bisection needs what it looks among", key="--source", right=right)
     text = report(found, loaded)
     write_atomic(folder / "bisect.md", text.encode())
     echo(text.rstrip())

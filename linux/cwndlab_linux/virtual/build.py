@@ -11,22 +11,25 @@ import json
 import platform
 import re
 import shutil
+import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from cwndlab.base.errors import RunError
 
 from . import boot, source
 from .images import Image, built_kernels, kernel_facts, kernels_folder, sources_folder
-from .recipe import Law, Recipe, added_files, registered_names, series_of
+from .recipe import Law, Recipe, added_files, backports, registered_names, series_of
 from .selftests import IN_SOURCE, SCRIPTS
 from .steps import BuildSteps, cpu_s, output_of
+from .under_way import announce
 
 #: Bytes for the unpacked source and what is compiled: 1.7 GB were measured.
 ROOM = 2_000_000_000
+#: What a build from the start takes, as measured on two processors.
+NEEDS = "a download of 150 MB if it is not installed, up to 2 GB of disk, and 4 to 5 minutes of CPU time"
 #: Program → Debian's package of it.
 TOOLS = {
     "make": "make", "gcc": "gcc", "ld": "binutils", "flex": "flex", "bison": "bison", "bc": "bc",
@@ -80,26 +83,12 @@ def build(
     free = shutil.disk_usage(home).free
     if free < ROOM:
         raise RunError(f"{home}: {free / 1e9:.1f} GB free; building needs {ROOM / 1e9:g} GB for a while")
-    with _build_lock(home, say):
+    with announce(home, recipe.words, say) as tell:
         for left in home.glob(".building-*"):  # by a build that was killed
             shutil.rmtree(left, ignore_errors=True)
         log = home / "build.log"
         log.unlink(missing_ok=True)
-        return _build(home, recipe, given, jobs, BuildSteps(log, say), again, changed)
-
-
-@contextmanager
-def _build_lock(home: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Only one build at a time keeps a log and writes kernels."""
-    import fcntl  # Windows has none, and builds no kernel
-
-    with home.with_suffix(".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("another build is under way; waiting for its end")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        return _build(home, recipe, given, jobs, BuildSteps(log, tell), again, changed)
 
 
 def _build(
@@ -172,6 +161,7 @@ def _tree(
         _take(given, kept, changed)
         facts = before | {"version": source.version_of(kept)}
     else:
+        steps.say(f"building Linux {recipe.words}, which needs {NEEDS}")
         archive = given or source.archive_of(recipe.series, work, steps)
         tree = work / "tree"
         source.unpack(archive, tree, steps, whole=recipe.is_of_whole_source)
@@ -239,6 +229,10 @@ def _is_same_file(new: Path, old: Path) -> bool:
 
 def _prepare(tree: Path, recipe: Recipe, steps: BuildSteps) -> None:
     """Patches and configures a source."""
+    for path in backports():
+        apply = ["patch", "-p1", "--forward", "--fuzz=0", "-i", str(path)]
+        if not subprocess.run([*apply, "--dry-run"], cwd=tree, capture_output=True, check=False).returncode:
+            steps.run(apply, tree, f"applying {path.name}")
     own = recipe.series.patch
     for path, what in [(own, f"applying cwndlab's patch for {recipe.series.name}")] + [
         (path, f"applying {path}") for path in recipe.patches

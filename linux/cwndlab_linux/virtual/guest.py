@@ -79,12 +79,14 @@ def main() -> None:
         job = json.loads((FOLDER / "job.json").read_text())
         if job.get("programs") or job.get("shell"):
             _furnish()
-        if "selftests" in job:
-            from .selftests import run_in_guest
+        if "scripts" in job:
+            from .packetdrill import HOST, run_in_guest
 
+            HOST.mkdir()
+            _mount("host", str(HOST), "hostfs", "/")
             _mount("tmp", "/tmp", "tmpfs")  # where scripts write
             wait_for_a_round_time()
-            (FOLDER / "result.json").write_text(json.dumps(run_in_guest(job["selftests"], FOLDER)))
+            (FOLDER / "result.json").write_text(json.dumps(run_in_guest(job["scripts"], FOLDER)))
         elif job:
             from cwndlab_linux.testbed import write_result
 

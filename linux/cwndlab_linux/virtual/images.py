@@ -20,7 +20,7 @@ from typing import Any
 from cwndlab.base.errors import RunError, nearest
 from cwndlab.base.writing import user_cache
 
-from .recipe import DEFAULT, SERIES, Recipe
+from .recipe import DEFAULT, SERIES, Recipe, series_of
 
 #: Names another kernel, as CWNDLAB_ROUTER names another router.
 VARIABLE = "CWNDLAB_UML"
@@ -112,20 +112,23 @@ def find(kernel: str | None = None) -> Image:
     """The kernel to run.
 
     Args:
-        kernel: a series ("7.3"), a name that `linux list` shows, or a file; default: the one in CWNDLAB_UML,
-            or the newest of the default series.
+        kernel: a series ("7.3"), whose newest release is taken, a release ("6.12.107"), a name that `linux
+            list` shows, or a file; default: the one in CWNDLAB_UML, or the default series.
 
     """
     kernel = kernel or os.environ.get(VARIABLE) or DEFAULT
-    if kernel in SERIES:
-        folders = built_kernels(Recipe(SERIES[kernel]))
+    is_release = re.fullmatch(r"\d+\.\d+\.\d+", kernel) is not None
+    if kernel in SERIES or is_release:
+        folders = built_kernels(Recipe(series_of(kernel, "--kernel")))
+        if is_release:
+            folders = [folder for folder in folders if folder.name.startswith(f"{kernel}-")]
         if not folders:
             option = "" if kernel == DEFAULT else f" --kernel {kernel}"
             raise RunError(
                 f"there is no kernel {kernel} for virtual time yet; `cwndlab linux build{option}` makes one, "
                 "in a few minutes"
             )
-        return Image.from_folder(folders[0] / "linux")
+        return Image.from_folder(max(folders, key=_release_in) / "linux")
     if (kernels_folder() / kernel / "linux").is_file():
         return Image.from_folder(kernels_folder() / kernel / "linux")
     if Path(kernel).exists() or os.sep in kernel:
@@ -134,6 +137,11 @@ def find(kernel: str | None = None) -> Image:
     raise RunError(
         f"--kernel: there is no kernel {kernel}; {nearest(kernel, known)}; see `cwndlab linux list`"
     )
+
+
+def _release_in(folder: Path) -> tuple[list[int], int]:
+    """The release that a kernel's folder is named by, and when it was built."""
+    return [int(word) for word in folder.name.partition("-")[0].split(".")], folder.stat().st_mtime_ns
 
 
 def remove(name: str) -> int:

@@ -63,6 +63,11 @@ SERIES = {
 }
 
 
+def backports() -> list[Path]:
+    """Changes of later kernels that a series' patch needs; sources that have them do not take them."""
+    return sorted((KERNELS / "backports").glob("*.patch"))
+
+
 def added_files() -> list[tuple[Path, Path]]:
     """The files that every kernel gets, each with its path in Linux's source."""
     folder = KERNELS / "added"
@@ -175,6 +180,12 @@ class Recipe:
     def base(self) -> Recipe:
         """The same without laws: what a tree is compiled as before laws are added."""
         return Recipe(self.series, self.patches, (), self.config)
+
+    @property
+    def words(self) -> str:
+        """The series with what is added to it."""
+        added = [*(path.name for path in self._added), *self.config]
+        return " with ".join([self.series.name, *filter(None, [", ".join(added)])])
 
     def name_of(self, version: str) -> str:
         """The name of what is built: the version, what its patches and laws are called, and the digest."""

@@ -9,44 +9,82 @@ from pathlib import Path
 
 from cwndlab.base.errors import RunError
 
-from .recipe import KERNELS, Series
+from .recipe import KERNELS, SERIES, Series
 from .steps import BuildSteps, output_of
 
+#: Names Debian's newest release that is not a candidate.
+NEWEST = "newest"
 #: Where Debian's packages put it.
 _INSTALLED = Path("/usr/src")
 _MAKEFILE = Path("arch", "um", "Makefile")
 #: Patterns of files that only other architectures, devices and file systems are compiled from: most of the
 #: source. Kconfig and make need their own files in these folders, so these are unpacked.
 _NOT_COMPILED = KERNELS / "not-compiled"
+#: A folder with one of these was configured or compiled (`outputmakefile` in Linux's Makefile looks at them).
+_COMPILED = (".config", "include/config", "arch/x86/include/generated", "arch/um/include/generated")
 
 
 def archive_of(series: Series, work: Path, steps: BuildSteps) -> Path:
-    """Debian's archive of the source: as installed, or downloaded by apt, which does not need root."""
+    """Debian's archive of a series' source: as installed, or downloaded by apt, which does not need root."""
     name = f"{series.package}.tar.xz"
     if (_INSTALLED / name).is_file():
         return _INSTALLED / name
-    advice = f"`apt-get install {series.package}`, or name a folder or a .tar.xz with --kernel"
-    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise RunError(f"{_INSTALLED / name} is not there and this is not Debian; {advice}")
-    steps.say(f"downloading {series.package}")
+    has_it = "Filename:" in output_of(["apt-cache", "show", series.package])
+    return _download(series.package, None if has_it else series.suites, work, steps)
+
+
+def is_release(name: str) -> bool:
+    """Whether this names a release: "6.12.107", or `NEWEST`."""
+    return name == NEWEST or re.fullmatch(r"\d+\.\d+\.\d+", name) is not None
+
+
+def archive_of_release(name: str, work: Path, steps: BuildSteps) -> Path:
+    """Debian's archive of one release, from any of its distributions; RunError names what there is."""
+    found: dict[str, str] = {}
+    suites = tuple(dict.fromkeys(suite for series in SERIES.values() for suite in (*series.suites, "sid")))
+    options = _lists(suites, work, steps)
+    searched = output_of(["apt-cache", *options, "search", "--names-only", r"^linux-source-[0-9.]+$"])
+    packages = [line.split()[0] for line in searched.splitlines()]
+    for line in output_of(["apt-cache", *options, "madison", *packages]).splitlines():
+        package, version, _ = (word.strip() for word in line.split("|"))
+        if number := re.match(r"\d+\.\d+\.\d+(?!\S*~rc)", version):
+            found.setdefault(number[0], f"{package}={version}")
+    releases = sorted(found, key=lambda release: tuple(map(int, release.split("."))))
+    release = releases[-1] if name == NEWEST and releases else name
+    if release not in found:
+        raise RunError(f"Debian has no source of Linux {name} now; it has {', '.join(releases) or 'none'}")
+    return _fetch(found[release], options, work, steps)
+
+
+def _download(package: str, suites: tuple[str, ...] | None, work: Path, steps: BuildSteps) -> Path:
+    """A package's archive, by the machine's own lists or those of some distributions."""
+    advice = f"`apt-get install {package}`, or name a folder or a .tar.xz with --kernel"
     try:
-        steps.run(
-            ["apt-get", "-q", *_lists(series, work, steps), "download", series.package], work, "the download"
-        )
-        package = next(work.glob(f"{series.package}_*.deb"))
-        steps.run(["dpkg-deb", "-x", package.name, "package"], work, "unpacking the package")
-    except (RunError, StopIteration) as error:
-        raise RunError(f"{series.package} could not be downloaded ({error}); {advice}") from None
-    return work / "package" / _INSTALLED.relative_to("/") / name
+        return _fetch(package, [] if suites is None else _lists(suites, work, steps), work, steps)
+    except RunError as error:
+        raise RunError(f"{package} could not be downloaded ({error}); {advice}") from None
 
 
-def _lists(series: Series, work: Path, steps: BuildSteps) -> list[str]:
-    """Options of apt: none if the machine's own lists have the package; otherwise lists of our own.
+def _fetch(package: str, options: list[str], work: Path, steps: BuildSteps) -> Path:
+    """The archive in a package: a name, or a name with its version."""
+    shown = output_of(["apt-cache", *options, "show", package])
+    size = re.search(r"^Size: (\d+)$", shown, re.MULTILINE)
+    steps.say(f"downloading {package}" + (f", {int(size[1]) / 1e6:.0f} MB" if size else ""))
+    steps.run(["apt-get", "-q", *options, "download", package], work, "the download")
+    (found,) = work.glob("linux-source-*.deb")
+    steps.run(["dpkg-deb", "-x", found.name, "package"], work, "unpacking the package")
+    found.unlink()
+    (archive,) = (work / "package" / _INSTALLED.relative_to("/")).glob("linux-source-*.tar.xz")
+    return archive
 
-    They name Debian's releases that have it, at the machine's mirrors. The machine's lists stay as they are.
+
+def _lists(suites: tuple[str, ...], work: Path, steps: BuildSteps) -> list[str]:
+    """Options of apt for lists of our own: Debian's distributions, at the machine's mirrors.
+
+    The machine's own lists stay as they are.
     """
-    if "Filename:" in output_of(["apt-cache", "show", series.package]):
-        return []
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        raise RunError("this is not Debian, as apt-get or dpkg-deb is missing")
     found = output_of(
         ["apt-get", "indextargets", "--format", "$(ORIGIN) $(RELEASE) $(REPO_URI)", "Created-By: Packages"]
     )
@@ -56,7 +94,7 @@ def _lists(series: Series, work: Path, steps: BuildSteps) -> list[str]:
             mirrors.setdefault(release.endswith("-security"), uri)
     lines = [
         f"deb {mirrors[security]} {suite} main"
-        for suite in series.suites
+        for suite in suites
         if (security := suite.endswith("-security")) in mirrors
     ]
     if not lines:
@@ -72,7 +110,7 @@ def _lists(series: Series, work: Path, steps: BuildSteps) -> list[str]:
         "Dir::Cache": own / "cache",
     }
     words = [f"-o{name}={value}" for name, value in options.items()]
-    steps.run(["apt-get", "-q", *words, "update"], work, f"reading the lists of {', '.join(series.suites)}")
+    steps.run(["apt-get", "-q", *words, "update"], work, f"reading the lists of {', '.join(suites)}")
     return words
 
 
@@ -93,7 +131,10 @@ def unpack(source: Path, tree: Path, steps: BuildSteps, *, whole: bool) -> None:
         _check_folder(source)
         steps.say(f"copying {source}")
         shutil.copytree(source, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
-        steps.run(["make", "ARCH=um", "mrproper"], tree, "cleaning the copy")
+        if any(
+            (tree / name).exists() for name in _COMPILED
+        ):  # a clean tree may lack files that `clean` reads
+            steps.run(["make", "ARCH=um", "mrproper"], tree, "cleaning the copy")
         return
     if not source.is_file():
         raise RunError(f"{source}: there is no such file; a kernel's source as .tar.xz or folder is wanted")

@@ -25,17 +25,39 @@ def packetdrill(
     ignore_windows: Annotated[
         bool, typer.Option("--ignore-windows", help="do not compare the windows that are offered")
     ] = False,
+    kernel: Annotated[
+        str | None,
+        typer.Option(metavar="SERIES|NAME|FILE", help="run them on this kernel, too, and compare"),
+    ] = None,
+    program: Annotated[
+        Path | None,
+        typer.Option("--packetdrill", metavar="PATH", help="packetdrill's program; default: in PATH"),
+    ] = None,
     table: Annotated[
         bool, typer.Option("--table", help="print counts by folder and all reasons as Markdown tables")
     ] = False,
 ) -> None:
-    """Run packetdrill scripts against the endpoint in virtual time; name the first line that fails."""
+    """Run packetdrill scripts against the endpoint in virtual time; name the first line that fails.
+
+    With --kernel, the same scripts run on Linux in virtual time, and outcomes that differ are printed.
+    """
     from .packetdrill_scripts import find_scripts, markdown, run_script, summary
 
     outcomes = [
         run_script(path, profile, hz=hz, tolerance_us=tolerance_usecs, ignore_windows=ignore_windows)
         for path in find_scripts(scripts)
     ]
+    if kernel is not None:
+        from .next_to_kernel import count, on_kernel
+
+        name, both, digest = on_kernel(outcomes, kernel, program, tolerance_usecs)
+        for one in both:
+            if one.verdict != "held by both":
+                echo("\n".join(one.lines(name)))
+        echo(f"{count(both)}; digest of the kernel's output: {digest}")
+        if not all(one.verdict == "held by both" for one in both):
+            raise typer.Exit(1)
+        return
     if table:
         root = scripts[0] if scripts[0].is_dir() else scripts[0].parent
         echo(markdown(outcomes, root))

@@ -1,0 +1,161 @@
+"""packetdrill scripts in a kernel in virtual time, run by the program packetdrill.
+
+Each script runs in a network namespace of its own. The program's clock is the guest's, so that two runs of a
+script print the same times.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cwndlab.base.errors import RunError
+from cwndlab_linux.netns import Namespace, end_session
+from cwndlab_linux.testbed import charge_from
+
+from . import boot, images
+from .images import Image
+from .program_files import ENVIRONMENT
+
+#: Wall time after which a guest is ended; all scripts of 7.3 took 41 s of CPU time.
+_PATIENCE_S = 1800
+#: Where the guest sees the host's files, as scripts write to its own /tmp.
+HOST = Path("/dev/host")
+_PROGRAM = "packetdrill"
+_ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+#: In packetdrill's output, lines that give no reason.
+_EVENT = re.compile(r"^(\w+ syscall|(in|out)bound \w+ packet|script packet|running): ")
+_UNREADABLE = re.compile(r":\d+: (parse|semantic) error")
+_CODE_FAILED = "error executing code"
+_TCP_INFO_TOO_SHORT = "sizeof(struct _tcp_info)"
+
+
+@dataclass(frozen=True)
+class ScriptRun:
+    """A script, and the options that it is run with."""
+
+    path: Path
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScriptResult:
+    """What became of a script."""
+
+    run: ScriptRun
+    holds: bool
+    #: All that packetdrill printed, each event with its time.
+    output: str
+
+    @property
+    def line(self) -> int | None:
+        """The line of the script that fails; None if it holds, or packetdrill names none."""
+        found = re.search(rf"^{re.escape(self.run.path.name)}:(\d+): ", self.output, re.MULTILINE)
+        return int(found[1]) if found and not self.holds else None
+
+    @property
+    def was_run(self) -> bool:
+        """Whether the kernel decided: not so for what packetdrill cannot read, or a command that fails."""
+        return self.holds or (self.line is not None and not _UNREADABLE.search(self.output))
+
+    @property
+    def reason(self) -> str:
+        """Why it does not hold: what packetdrill printed before the events, and what was sent instead."""
+        if _TCP_INFO_TOO_SHORT in self.output:
+            return "this packetdrill expects the tcp_info of a later kernel; take one that is not newer"
+        lines = [line.strip() for line in self.output.splitlines() if not _EVENT.search(line)]
+        said = [line for line in lines if line]
+        failed = [number for number, line in enumerate(said) if _CODE_FAILED in line]
+        if self.line is not None and failed:  # the code that was run is listed first, and its traceback
+            said = said[: failed[-1]][-1:]
+        return "; ".join(said[:3]) or "packetdrill printed nothing"
+
+
+def digest_of(results: Iterable[ScriptResult]) -> str:
+    """Of all that packetdrill printed, times included."""
+    text = "\0".join(
+        f"{one.run.path.name} {' '.join(one.run.options)} {one.holds}\n{one.output}" for one in results
+    )
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def find_packetdrill(given: Path | None) -> Path:
+    """The program packetdrill; RunError if there is none."""
+    path = shutil.which(given if given is not None else _PROGRAM)
+    if path is None:
+        where = given if given is not None else "in PATH"
+        right = "build github.com/google/packetdrill and name it with --packetdrill"
+        raise RunError(f"there is no packetdrill {where}; {right}")
+    return Path(path)
+
+
+def run(image: Image, packetdrill: Path, scripts: Sequence[ScriptRun]) -> list[ScriptResult]:
+    """Starts the kernel once and runs the scripts in it; RunError if it ends before them."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copy2(packetdrill, folder / _PROGRAM)
+        runs = [{"path": str(one.path.resolve()), "options": one.options} for one in scripts]
+        job = {"folder": name, "parent": os.getpid(), "virtual": boot.guest_of(image, 1), "scripts": runs}
+        process = boot.start(job, folder)
+        try:
+            process.wait(_PATIENCE_S)
+        except BaseException:
+            end_session(process)
+            raise
+        result = folder / "result.json"
+        if not result.exists():
+            raise RunError(f"the kernel ended without a result: {boot.last_words(folder)}")
+        found = json.loads(result.read_text())
+        return [ScriptResult(one, *values) for one, values in zip(scripts, found, strict=True)]
+
+
+def run_scripts(
+    scripts: Sequence[Path], kernel: str, packetdrill: Path | None, tolerance_us: int | None
+) -> tuple[str, list[ScriptResult], str]:
+    """The kernel's name, what became of scripts of the user's in it, and the digest of all output.
+
+    Args:
+        scripts: the scripts; what they call is looked up from their folders.
+        kernel: as of `images.find`.
+        packetdrill: the program; default: the one in PATH.
+        tolerance_us: how far events may be off, in microseconds; default: the script's, or 4000.
+
+    """
+    image = images.find(kernel)
+    options = () if tolerance_us is None else (f"--tolerance_usecs={tolerance_us}",)
+    found = run(image, find_packetdrill(packetdrill), [ScriptRun(path, options) for path in scripts])
+    return image.name, found, digest_of(found)
+
+
+def run_in_guest(runs: Iterable[Mapping[str, Any]], folder: Path) -> list[tuple[bool, str]]:
+    """In the guest: of each script, whether it holds, and what packetdrill printed."""
+    charge_from(os.getpid() + 1)  # packetdrill spins in times(2) until the next tick
+    # A namespace takes only an allowed one as its default.
+    _ALLOWED.write_text(_ALLOWED.with_name("tcp_available_congestion_control").read_text())
+    environment = {**ENVIRONMENT, "PATH": f"{folder}:{ENVIRONMENT['PATH']}"}
+    results = []
+    for one in runs:
+        script = Path(one["path"])
+        done = subprocess.run(
+            [_PROGRAM, *one["options"], "-v", script.name],
+            cwd=HOST / script.parent.relative_to("/"),
+            env=environment,
+            preexec_fn=Namespace.new,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        results.append((done.returncode == 0, done.stdout))
+    return results

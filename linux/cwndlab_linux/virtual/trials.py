@@ -1,0 +1,205 @@
+"""What a bisection does with each kernel: run the study, and compare a number with that of the good end.
+
+Runs in virtual time repeat exactly, so a kernel that changes nothing gives the same packets.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from cwndlab.api import Study
+from cwndlab.apps.packets.trace_difference import Difference, events_of_table, first_difference
+from cwndlab.base.arrow_tables import FIRST_SEGMENTS
+from cwndlab.base.errors import RunError, StudyError, nearest
+from cwndlab.base.writing import number_of
+from cwndlab.results.result import RunResult
+from cwndlab.stats.difference import NumberDifference, compare_datasets
+
+from .images import Image
+from .steps import cpu_s
+
+#: Decides by the packets of first replicates in place of a quantity.
+PACKETS = "packets"
+#: Times of packets in virtual time are exact.
+TOLERANCE_S = 1e-9
+
+
+class FirstBad(NamedTuple):
+    """Where a bisection ended."""
+
+    #: The kernel: a commit, or a release.
+    name: str
+    #: The same in words.
+    title: str
+    #: The kernel before it.
+    before: str
+    #: What moved from the kernel before it.
+    moved: list[NumberDifference]
+    #: The first packet that differs, by cell.
+    packets: Mapping[str, Difference]
+    #: CPU time of each step, in seconds.
+    steps_s: list[float]
+    #: Kernels that could not be built.
+    skipped: list[str]
+
+
+class BisectedKernels(Protocol):
+    """The kernels among which a bisection looks, by name."""
+
+    def build(self, name: str) -> Image:
+        """Builds one; RunError if it cannot be built."""
+
+    def title(self, name: str) -> str:
+        """Its name in words; the first one is unique."""
+
+
+@dataclass
+class Trials:
+    """Builds kernels and runs the study on each, once. What is finished is kept in `folder`."""
+
+    kernels: BisectedKernels
+    study: Study
+    folder: Path
+    #: A quantity of the study, or `PACKETS`; None: the one that moves most between the ends.
+    on: str | None
+    replicates: int | None
+    say: Callable[[str], None]
+    steps_s: list[float] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    _watched: tuple[str, str] | None = None
+    _good: RunResult | None = None
+    _measured: dict[str, tuple[RunResult, float]] = field(default_factory=dict, repr=False)
+    _by_kernel: dict[str, RunResult] = field(default_factory=dict, repr=False)
+
+    def begin(self, good: str, bad: str) -> None:
+        """Measures both ends; StudyError if what is to decide does not differ between them."""
+        self._good = self.measure(good)
+        self._watched = self._choose(self._good, self.measure(bad))
+
+    def is_bad(self, name: str) -> bool | None:
+        """Whether a kernel's number differs from the good end's; None if it cannot be built or run."""
+        assert self._good is not None, "begin() first"
+        try:
+            result = self.measure(name)
+        except RunError as error:
+            self.say(f"skipped {self.kernels.title(name)}: {error}")
+            self.skipped.append(self.kernels.title(name))
+            return None
+        if self._watched is None:
+            bad = _packets_differ(self._good, result)
+        else:
+            found = compare_datasets(self._good.results, result.results).numbers
+            bad = any(one.significant for one in found if (one.cell, one.quantity) == self._watched)
+        spent = self._measured[name][1]
+        self.say(f"{'bad' if bad else 'good'}: {self.kernels.title(name)} ({spent:.0f} CPU s)")
+        self.steps_s.append(spent)
+        return bad
+
+    def compare(self, name: str, before: str) -> FirstBad:
+        """The answer: this kernel next to the one before it."""
+        a, b = self.measure(before), self.measure(name)
+        moved = compare_datasets(a.results, b.results).moved
+        packets = _first_packets(a, b)
+        titles = self.kernels.title(name), self.kernels.title(before)
+        return FirstBad(name, *titles, moved, packets, self.steps_s, self.skipped)
+
+    def measure(self, name: str) -> RunResult:
+        """The results of a kernel; those of an equal one where nothing that is compiled changed."""
+        if name not in self._measured:
+            before = cpu_s() + time.process_time()
+            self.say(f"building {self.kernels.title(name)}")
+            image = self.kernels.build(name)
+            result = self._by_kernel.get(image.digest)
+            if result is None:
+                result = self.study.run(
+                    self.folder / Path(self.kernels.title(name).split()[0]).name,
+                    backend="linux-virtual",
+                    kernel=str(image.path),
+                    replicates=self.replicates,
+                )
+                if result.failures:
+                    failed = number_of(len(result.failures), "run")
+                    raise RunError(f"{failed} failed, the first: {result.failures[0].reason}")
+                self._by_kernel[image.digest] = result
+            self._measured[name] = result, cpu_s() + time.process_time() - before
+        return self._measured[name][0]
+
+    def _choose(self, good: RunResult, bad: RunResult) -> tuple[str, str] | None:
+        """The cell and the quantity that decide; None for packets."""
+        quantities = [one.name for one in self.study.outline.quantities]
+        if self.on == PACKETS:
+            if not _packets_differ(good, bad):
+                raise StudyError("good and bad send the same packets", key="--on", right="other ends")
+            return None
+        if self.on is not None and self.on not in quantities:
+            raise StudyError(
+                f'there is no quantity "{self.on}"',
+                key="--on",
+                right=nearest(self.on, [*quantities, PACKETS]),
+            )
+        numbers = compare_datasets(good.results, bad.results).moved
+        sure = [one for one in numbers if one.significant and self.on in (None, one.quantity)]
+        if not sure:
+            raise StudyError(
+                f"between good and bad {self.on or 'no number'} does not move by more than chance",
+                key="--replicates" if numbers else "--on",
+                right="more replicates, or `--on packets` for the first packet that differs",
+            )
+        one = sure[0]
+        change = f" ({100 * (one.b / one.a - 1):+.3g} %)" if one.a else ""
+        self.say(f"watched: {one.quantity} of {one.cell}, {one.a:.6g} to {one.b:.6g} {one.unit}{change}")
+        return one.cell, one.quantity
+
+
+def keep(image: Image, home: Path) -> Image:
+    """A copy of a kernel that the next build in `home` does not replace."""
+    kept = home / image.digest / "linux"
+    kept.parent.mkdir(exist_ok=True)
+    shutil.copy2(image.path, kept)
+    return Image.from_folder(kept)
+
+
+def _packets_differ(a: RunResult, b: RunResult) -> bool:
+    return any(one.a is not None or one.b is not None for one in _first_packets(a, b).values())
+
+
+def _first_packets(a: RunResult, b: RunResult) -> dict[str, Difference]:
+    """The first packet that differs between the first replicates of each cell."""
+    found = {}
+    for cell in a.campaign.cells:
+        tables = (one.campaign.tables(cell)[FIRST_SEGMENTS] for one in (a, b))
+        left, right = map(events_of_table, tables)
+        found[cell] = first_difference(left, right, TOLERANCE_S)
+    return found
+
+
+def report(found: FirstBad, study: Study) -> str:
+    """The answer in Markdown: the kernel, what moved, and the first packet that differs."""
+    lines = [f"# {found.title}", ""]
+    lines.append(f"The first kernel at which the numbers of “{study.title}” move: {found.name}.")
+    lines.append(f"The last at which they do not: {found.before}.")
+    if found.steps_s:
+        low, high = min(found.steps_s), max(found.steps_s)
+        lines.append(f"Found in {number_of(len(found.steps_s), 'step')} of {low:.0f} to {high:.0f} CPU s.")
+    lines.append("")
+    if found.skipped:
+        lines += [f"Not built, so not tested: {', '.join(found.skipped)}.", ""]
+    if found.moved:
+        lines += [
+            "| cell | quantity | before | after | change | significant |",
+            "|---|---|---:|---:|---:|---|",
+        ]
+        for one in found.moved:
+            change = f"{100 * (one.b / one.a - 1):+.3g} %" if one.a else "–"
+            numbers = f"{one.a:.6g} {one.unit} | {one.b:.6g} {one.unit} | {change}"
+            lines.append(
+                f"| {one.cell} | {one.quantity} | {numbers} | {'yes' if one.significant else 'no'} |"
+            )
+        lines.append("")
+    lines += [f"- {cell}: {difference}" for cell, difference in found.packets.items()]
+    return "\n".join(lines) + "\n"
