@@ -43,7 +43,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "too few arguments": (lambda _: Study.build(), r"Study\.build\(\): missing .* 'title'"),
     "too many arguments": (lambda _: RunOptions(1), r"RunOptions\(\): too many positional arguments"),
     "key and value": (lambda r: r.study.set("iw", 4), r"too many .*; its arguments: changes=None, \*\*more"),
-    "results by number": (lambda r: list(r), "quantity must be text, not 0"),
+    "results by number": (lambda r: r[0], "quantity must be text, not 0"),
     "chart of nothing": (lambda r: r.plot("godput"), 'no quantity "godput"; did you mean "goodput"'),
     "replicates in words": (
         lambda r: cwndlab.run(r.study, replicates="three"),

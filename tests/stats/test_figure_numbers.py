@@ -165,3 +165,14 @@ def test_a_figure_of_cells_that_were_not_run_shows_the_first_that_was() -> None:
 def test_an_ellipse_of_a_list_is_rejected() -> None:
     with pytest.raises(StudyError, match="'each' is a list; reduce it to one number per run with `within`"):
         series.ellipses(figure(kind="ellipse", x="delay", quantity="each"), results())
+
+
+def test_several_quantities_have_a_panel_each() -> None:
+    spec = figure(quantities=["delay", "other"], series=["cc"], panels="quantity", where={"iw": 2})
+    assert shown(series.points(spec, results())) == [
+        ("delay", "reno", 2, 3.0), ("delay", "cubic", 2, 4.0),
+        ("other delay", "reno", 2, 30.0), ("other delay", "cubic", 2, 40.0),
+    ]  # fmt: skip
+    assert series.panel_title(spec, results(), "other delay") == "other delay"
+    with pytest.raises(ValueError, match='panels = "quantity" needs `quantities`'):
+        figure(quantity="delay", panels="quantity")

@@ -13,6 +13,8 @@ import synthetic
 from cwndlab.apps.reproduction.choice_effects import ChoiceOutcome, effects
 from cwndlab.apps.reproduction.listing import judge_listing, lines_of_trace
 from cwndlab.base.errors import StudyError
+from cwndlab.base.numbers import COUNT
+from cwndlab.report.model import TableView
 from cwndlab.report.wording import table_view
 from cwndlab.stats.results import CellRecords, Estimate, Results, Variation
 from cwndlab.stats.tables import JudgedCell, JudgedTable, judge_table
@@ -370,3 +372,25 @@ def test_a_number_near_zero_moves_by_a_difference_and_a_cell_that_was_not_run_no
     assert math.isnan(signs.shift["t"].largest) and signs.shift["t"].differences == {"%": 4.0}
     [none] = effects([base], [], [outcome()])
     assert none.shift["t"].run == 0
+
+
+def dull_table(values: dict[str, list[list[float]]]) -> TableView:
+    """A table of quantities whose runs have these values, in two cells; nothing is published."""
+    cells = synthetic.grid(iw=[1, 2])
+    data = {(cell.id, name): runs[at] for name, runs in values.items() for at, cell in enumerate(cells)}
+    columns = [{"heading": name, "group": "all", "quantity": name} for name in values]
+    spec = Table.model_validate({"id": "t", "title": "T", "rows": ["iw"], "columns": columns})
+    results = synthetic.make_results(cells, dict.fromkeys(values, "1"), data, ranges={"count": COUNT})
+    return table_view(judge_table(spec, results, Path(), []))
+
+
+def test_columns_that_are_empty_or_equal_are_left_out_and_named() -> None:
+    told = {"told": [[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]}
+    none = {"none": [[math.nan] * 3] * 2}
+    view = dull_table({"count": [[0.0] * 3] * 2, **none, **told, "same": [[5.0] * 3] * 2})
+    assert (view.headings, view.groups) == (("told",), (("all", 1),))
+    assert [len(row.numbers) for row in view.rows] == [1, 1]
+    assert view.remarks[0] == "Not measured in any cell: all, none."
+    assert view.remarks[1] == "The same in all cells and runs: all, count: 0 (0.00 … 1.23); all, same: 5."
+    assert len(dull_table({"moves": [[5.0] * 3, [6.0] * 3], **told}).headings) == 2
+    assert dull_table({"same": [[5.0] * 3] * 2}).headings == ("same",)  # something must stay

@@ -500,6 +500,7 @@ def test_where_the_law_of_one_of_two_flows_varies_the_figure_of_shares_shows_tha
         ["share_tested"],
     )
     assert goodput.drawn_quantities == ["goodput_tested", "goodput_other"]
+    assert goodput.panels is None  # four lines
     one_law = Study.from_toml(text.replace('["reno", "bbr1"]', '"reno"'))
     assert one_law.outline.figures[0].drawn_quantities == ["share_tested", "share_other"]
     by_law = Study.from_toml(text.replace("[1, 2]", "1"))
@@ -530,3 +531,36 @@ def test_queues_of_one_kind_are_told_apart_by_what_else_they_have() -> None:
     study = Study.from_toml(form + '[run]\nduration = "1s"\n')
     names = [cell.axes["queue"] for cell in study.plan().cells]
     assert names == ["pie", "pie ecn", "pie target 5ms", "codel"]
+
+
+CROSS = """
+    title = "t"
+    measure = ["goodput", "completion_time"]
+    [parking_lot]
+    rate = "10Mbps"
+    rtt = "20ms"
+    hops = 3
+    flows = [{ name = "long", cc = "cubic", bytes = "1MB" }]
+    cross = [{ name = "web", cc = ["cubic", "reno"], count = [1, 4], bytes = "100kB" }]
+    [run]
+    duration = "1s"
+"""
+
+
+def test_a_list_in_a_group_of_cross_traffic_is_one_axis_of_all_hops() -> None:
+    study = Study.from_toml(CROSS)
+    assert study.axes == {"cc": ["cubic", "reno"], "count": [1, 4]}
+    for cell in study.plan().cells:
+        assert len(json.loads(cell.scenario)["traffic"]) == 1 + 3 * int(cell.axes["count"])
+
+
+def test_a_figure_with_more_lines_than_names_at_their_ends_has_a_panel_for_each_quantity() -> None:
+    goodput, times = Study.from_toml(CROSS).outline.figures
+    assert (goodput.panels, goodput.series, len(goodput.quantities)) == ("quantity", ["cc"], 4)
+    assert (times.panels, len(times.quantities)) == ("quantity", 16)
+
+
+@pytest.mark.parametrize(("rtt", "unit"), [('"10ms"', "ms"), ('"11ms"', "s"), ('["1ms", "20ms"]', "s")])
+def test_completion_times_of_short_round_trips_are_in_milliseconds(rtt: str, unit: str) -> None:
+    study = Study.from_toml(CROSS.replace('"20ms"', rtt))
+    assert study.quantities["completion_time_long_mean"] == unit

@@ -18,7 +18,7 @@ from cwndlab.base.errors import StudyError
 from cwndlab.base.writing import with_unit
 from cwndlab.stats import series
 from cwndlab.stats.results import Results
-from cwndlab.study.outputs import Figure
+from cwndlab.study.outputs import PANEL_QUANTITY, Figure
 
 from . import lines as line_figure
 from .canvas import (
@@ -111,6 +111,7 @@ def draw(spec: Figure, results: Results) -> Drawing:
     spec, instead = series.restrict_to_run_cells(spec, results)
     shown = list(series.figure_cells(spec, results))
     panels = len(shown if spec.kind in RECORDED else {panel for panel, _, _ in shown})
+    panels = len(spec.quantities) if spec.panels == PANEL_QUANTITY else panels
     drawer, drawn = find_drawer(spec.kind), []
     for size in (in_columns(spec, panels), narrow_figure(spec)):
         chart, rows, words = drawer(size, results)

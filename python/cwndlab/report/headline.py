@@ -65,6 +65,8 @@ class Contrast(NamedTuple):
     relative: float
     shown: str
     undecided: str = ""
+    sentences: int = 1
+    """In how many sentences it is shown."""
 
 
 NOTHING = Contrast(0.0, "")
@@ -111,7 +113,7 @@ def first_headline(figures: Sequence[Figure], results: Results) -> Headline:
 
 def headline(spec: Figure, results: Results) -> Headline:
     """Of a line or bar figure of one panel; empty for other figures, or if too little is known."""
-    if spec.kind not in ("line", "bar") or spec.panels or spec.compare or spec.x in (None, INDEX):
+    if spec.kind not in ("line", "bar") or spec.panel_axis or spec.compare or spec.x in (None, INDEX):
         return Headline()
     try:
         drawn = _drawn(spec, results)
@@ -123,7 +125,10 @@ def headline(spec: Figure, results: Results) -> Headline:
     asked = [one] if (one := changes.pop(KERNELS, None)) else []
     found = [*asked, _compare_flows(spec, results, drawn), *changes.values(), _along(spec, results, drawn)]
     order = sorted(found, key=lambda one: (one not in asked, -one.relative))
-    shown = [one for one in order if one.shown][:MOST_SENTENCES]
+    shown: list[Contrast] = []
+    for one in order:
+        if one.shown and sum(before.sentences for before in shown) < MOST_SENTENCES:
+            shown.append(one)
     undecided = found[0].undecided or (found[1].undecided if len(found) > 2 else "")
     if shown and not asked and found[0].undecided and not found[0].shown:
         undecided = ""  # the other questions have an answer
@@ -173,7 +178,7 @@ def _compare_flows(spec: Figure, results: Results, drawn: DrawnLines) -> Contras
     for setting, one in told[:MOST_SENTENCES]:
         where = _settings_text(results, spec.series, setting)
         texts.append(f"With {where}: {one.shown[0].lower()}{one.shown[1:]}")
-    return Contrast(told[0][1].relative, " ".join(texts))
+    return Contrast(told[0][1].relative, " ".join(texts), sentences=len(texts))
 
 
 def _compare_settings(spec: Figure, results: Results, drawn: DrawnLines) -> list[Contrast]:

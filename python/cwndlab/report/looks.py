@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cwndlab.study.outputs import Figure
+from cwndlab.study.outputs import PANEL_QUANTITY, Figure
 
 from .overlay import SIMULATOR, without_source
 from .palette import PALETTE, PLAIN, SHADES
@@ -85,9 +85,14 @@ def _has_sources(names: Sequence[str]) -> bool:
     return any(without_source(name) != name for name in names)
 
 
+def _has_quantities(spec: Figure) -> bool:
+    """Whether the names of series begin with quantities."""
+    return len(spec.quantities) > 1 and spec.panels != PANEL_QUANTITY
+
+
 def _is_plain(names: Sequence[str], flows: Sequence[str], spec: Figure) -> bool:
     """Whether the series are few numbers of the whole network, next to flows that have colours."""
-    several = bool(flows) and len(spec.quantities) > 1 and not set(names) & set(flows)
+    several = bool(flows) and _has_quantities(spec) and not set(names) & set(flows)
     return several and len(names) <= len(SHADES) and not _has_sources(names)
 
 
@@ -99,7 +104,7 @@ def _groups(names: Sequence[str], spec: Figure, *, bars: bool) -> tuple[list[str
     """
     bases = [without_source(name) for name in names]
     pairs = [(first, rest) for first, comma, rest in (base.partition(", ") for base in bases) if comma]
-    if len(spec.quantities) > 1 and len(pairs) == len(names):
+    if _has_quantities(spec) and len(pairs) == len(names):
         firsts, rests = (list(column) for column in zip(*pairs, strict=True))
         keys, others = (rests, firsts) if len(set(rests)) >= len(set(firsts)) else (firsts, rests)
         order = list(dict.fromkeys(others))

@@ -20,6 +20,7 @@ from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 from cwndlab.study.labels import Labels
 
+from .columns import leave_out_columns
 from .digits import estimate_text, interval_text, number, percent, with_true_minus
 from .footnotes import Footnotes
 from .model import (
@@ -90,6 +91,7 @@ def table_view(
         values: of a quantity in a cell, one for each replicate.
 
     """
+    judged, left_out = leave_out_columns(judged)
     spec, notes = judged.spec, Footnotes()
     rows = tuple(
         RowView(
@@ -122,7 +124,7 @@ def table_view(
         tuple(c.heading for c in spec.columns),
         rows,
         notes.texts,
-        tuple(_remarks(judged, words)),
+        (*left_out, *_remarks(judged, words)),
         has_published,
     )
 

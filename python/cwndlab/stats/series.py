@@ -10,7 +10,7 @@ import numpy as np
 from cwndlab.base.errors import StudyError, nearest
 from cwndlab.base.numbers import Floats, median
 from cwndlab.study.cells import CellInfo, is_name
-from cwndlab.study.outputs import Scalar
+from cwndlab.study.outputs import PANEL_QUANTITY, Scalar
 from cwndlab.study.values import as_list, same_value
 
 from . import intervals
@@ -86,21 +86,23 @@ def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[Scalar | None
     """The cells of a figure, each with its panel and the name of its series."""
     try:
         cells = results.select(spec.where)
-        for axis in (*spec.series, *((spec.panels,) if spec.panels else ())):
+        for axis in (*spec.series, *((spec.panel_axis,) if spec.panel_axis else ())):
             results.values_on(axis)
         for quantity in spec.drawn_quantities:
             results.labels.unit(quantity)
     except StudyError as error:
         raise error.with_place(file=None, line=None, key=f"figures.{spec.id}") from None
     for cell in cells:
-        panel = cell.axes.get(spec.panels) if spec.panels else None
+        panel = cell.axes.get(spec.panel_axis) if spec.panel_axis else None
         name = ", ".join(_legend_text(results, a, cell.axes[a]) for a in spec.series if a in cell.axes)
         yield panel, name, cell
 
 
 def panel_title(spec: Figure, results: Results, panel: Scalar | None) -> str:
-    """The axis of the panels at its value in words; empty without such an axis."""
-    return "" if panel is None or spec.panels is None else results.labels.setting(spec.panels, panel)
+    """The axis of the panels at its value in words, or the quantity; empty without panels."""
+    if panel is None or spec.panels is None:
+        return ""
+    return results.labels.setting(spec.panel_axis, panel) if spec.panel_axis else str(panel)
 
 
 def _legend_text(results: Results, axis: str, value: Scalar) -> str:
@@ -111,8 +113,11 @@ def _legend_text(results: Results, axis: str, value: Scalar) -> str:
 def points(spec: Figure, results: Results) -> list[Point]:
     """The points of a line or bar figure; two cells at the same place are a StudyError."""
     if spec.quantities:
+        apart = spec.panels == PANEL_QUANTITY
         return [
-            point._replace(series=", ".join(filter(None, (label, point.series))))
+            point._replace(panel=label)
+            if apart
+            else point._replace(series=", ".join(filter(None, (label, point.series))))
             for quantity, label in zip(spec.quantities, labels(spec.quantities, results), strict=True)
             for point in points(spec.model_copy(update={"quantity": quantity, "quantities": []}), results)
         ]

@@ -131,7 +131,7 @@ _NAMES: Mapping[type[BaseModel], Mapping[str, str]] = {
     Column: {"quantity": "quantity", "where": "cells", "compare": "cells"},
     Listing: {"axes": "axis", "where": "cells"},
     Variant: {"where": "cells"},
-    Figure: {"where": "cells", "panels": "axis", "series": "axis", "quantity": "quantity"}
+    Figure: {"where": "cells", "series": "axis", "quantity": "quantity"}
     | {"quantities": "quantity", "compare": "cells"},
     Mark: {"table": "table"},
 }
@@ -283,6 +283,9 @@ def _figures(study: StudySpec) -> None:
             if figure.x and figure.x != "index":
                 what = "quantity" if figure.kind == "ellipse" else "axis"
                 _known(study, what, figure.x, (*at, "x"))
+        with findings:
+            if figure.panel_axis:
+                _known(study, "axis", figure.panel_axis, (*at, "panels"))
         with findings:
             _figure_keys(study, figure, at)
     findings.report()

@@ -120,6 +120,7 @@ def _measure(made: Expanded, asked: Sequence[str] | None, metrics: measures.Shap
         dict(made.flows),
         made.bottlenecks,
         any(map(_names_several_lines, (raw.get("topology"), raw.get("axes")))),
+        made.round_trip,
     )
     known = [
         str(quantity.get("name")) for quantity in raw.get("quantities", []) if isinstance(quantity, dict)

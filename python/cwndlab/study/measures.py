@@ -15,6 +15,10 @@ Scope = Literal["flows", "bottleneck", "run"]
 
 #: A table with more columns is divided into one for each measure.
 WIDEST_TABLE = 9
+#: Where no round trip is longer (ns), as in a data centre, times are shown in the unit below.
+SHORT_ROUND_TRIP = 10_000_000
+#: A figure with more lines has a panel for each quantity.
+MOST_LINES = 5
 #: An x axis whose values span a larger factor is logarithmic.
 LOG_FACTOR = 8
 
@@ -126,6 +130,13 @@ class Flows(NamedTuple):
     bottlenecks: Sequence[str]
     #: Whether packets wait in several lines at a link.
     several_lines: bool = False
+    #: The longest round trip without queueing (ns); None if that is not known.
+    round_trip: int | None = None
+
+    def unit_of(self, measure: Measure) -> str:
+        """The unit in which a measure is shown."""
+        short = self.round_trip is not None and self.round_trip <= SHORT_ROUND_TRIP
+        return "ms" if measure.unit == "s" and short else measure.unit
 
 
 class Measured(NamedTuple):
@@ -148,6 +159,7 @@ def quantities_of(name: str, flows: Flows, shapes: Shapes, at: KeyPath) -> Measu
             known = sorted({*MEASURES, *metrics})
             raise problem_at(at, f'there is no measure or metric "{name}"', nearest_metric(name, known))
         measure = _of_metric(name, shape)
+    unit = flows.unit_of(measure)
     title = measure.of_several if flows.several_lines and measure.of_several else measure.title
     targets = _targets(measure, flows, at)
     made: list[Raw] = []
@@ -170,10 +182,10 @@ def quantities_of(name: str, flows: Flows, shapes: Shapes, at: KeyPath) -> Measu
                 del quantity["options"]
             if part.within is not None:
                 quantity["within"] = part.within
-            if measure.unit != "1":
-                quantity["unit"] = measure.unit
+            if unit != "1":
+                quantity["unit"] = unit
             made.append(quantity)
-    return Measured(name, title, measure.unit, made, headings)
+    return Measured(name, title, unit, made, headings)
 
 
 def _of_metric(name: str, shape: Shape) -> Measure:
@@ -247,6 +259,8 @@ def figures(
             figure["series"] = others[:1]
         if others[1:]:
             figure["panels"] = others[1]
+        elif others and len(names) > 1 and len(names) * len(varied[others[0]]) > MOST_LINES:
+            figure["panels"] = "quantity"
         if others[2:]:
             figure["where"] = {name: varied[name][0] for name in others[2:]}
         if numeric and min(varied[x]) > 0 and max(varied[x]) / min(varied[x]) > LOG_FACTOR:

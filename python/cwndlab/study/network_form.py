@@ -18,6 +18,7 @@ from .short_values import (
     highest_rate,
     interval_texts,
     limit_text,
+    longest_round_trip,
     quantity_text,
     queue_table,
     tidy,
@@ -51,6 +52,8 @@ class Expanded:
     flows: dict[str, bool] = field(default_factory=dict)
     #: Directions of the bottlenecks.
     bottlenecks: list[str] = field(default_factory=list)
+    #: The longest round trip (ns) without queueing; None if one changes.
+    round_trip: int | None = None
 
 
 class Side(NamedTuple):
@@ -92,20 +95,21 @@ class NetworkForm:
 
     def write(self) -> None:
         """Everything of it."""
-        hops = self.hops
-        routers = ["left", "right"] if hops == 1 else [f"r{k}" for k in range(hops + 1)]
+        routers = ["left", "right"] if self.hops == 1 else [f"r{k}" for k in range(self.hops + 1)]
         self.nodes += routers
         pairs = list(itertools.pairwise(routers))
         self.made.bottlenecks += [f"{a}>{b}" for a, b in pairs]
         self.made.bottlenecks += [f"{b}>{a}" for a, b in pairs if self.two_way]
         self._bottlenecks(routers)
         for index, flow in enumerate(self.network.flows):
-            self._flow(flow, ("flows", index), self._name(flow), routers[0], routers[-1])
+            name = self._name(flow)
+            self._flow(flow, ("flows", index), name, {name: (routers[0], routers[-1])})
         for index, flow in enumerate(self.network.cross if isinstance(self.network, ParkingLot) else []):
             name = self._name(flow)
-            for hop in range(hops):
-                ends = (routers[hop], routers[hop + 1])
-                self._flow(flow, ("cross", index), f"{name}_{hop + 1}", *ends)
+            paths = {f"{name}_{hop}": pair for hop, pair in enumerate(pairs, start=1)}
+            self._flow(flow, ("cross", index), name, paths)
+        own = [flow.rtt for flow in self._all_flows() if flow.rtt is not None]
+        self.made.round_trip = longest_round_trip([self.network.rtt, *own])
         rtt = self._rtt()
         base = {} if rtt is None else {"rtt": rtt}
         self.raw["topology"] = {"nodes": self.nodes, **base, "links": self.links}
@@ -356,13 +360,8 @@ class NetworkForm:
         side = Side(("reverse",), "reverse_", ("reverse",))
         made: Raw = {}
         if isinstance(reverse.rate, list):
-            self._numbers(
-                "reverse_rate",
-                [value / 1e6 for value in reverse.rate],
-                ("reverse", "rate"),
-                "reverse",
-                "Mbit/s",
-            )
+            rates = [value / 1e6 for value in reverse.rate]
+            self._numbers("reverse_rate", rates, ("reverse", "rate"), "reverse", "Mbit/s")
             made["rate"] = "{reverse_rate}Mbps"
         elif reverse.rate is not None:
             made["rate"] = quantity_text(reverse.rate, rate_text)
@@ -372,19 +371,21 @@ class NetworkForm:
             made["queue"] = self._queue(reverse, side)
         return made | self._impairments(reverse, side)
 
-    def _flow(self, flow: Flow, at: KeyPath, name: str, first: str, last: str) -> None:
+    def _flow(self, flow: Flow, at: KeyPath, name: str, paths: Mapping[str, tuple[str, str]]) -> None:
+        """A group of flows: one entry of traffic for each path, by its name, all with the same settings."""
         own = name.replace("-", "_").replace("+", "_")
         self._tcp(flow, at, name, own)
         count = self._varied(flow, "count", at, own, "flows", int)
         start = self._varied(flow, "start", at, own, "start", _start_text)
         app = self._application(flow, at, own)
-        if flow.direction != "reverse":
-            self._ends(flow, at, name, own, first, last)
-            self._entry(flow, at, name, name, count, start, app)
-        if flow.direction != "forward":
-            mine = name if flow.direction == "reverse" else f"{name}_reverse"
-            self._ends(flow, at, mine, own, last, first)
-            self._entry(flow, at, mine, name, count, start, app)
+        for entry, (first, last) in paths.items():
+            if flow.direction != "reverse":
+                self._ends(flow, at, entry, own, first, last)
+                self._entry(flow, at, entry, name, count, start, app)
+            if flow.direction != "forward":
+                mine = entry if flow.direction == "reverse" else f"{entry}_reverse"
+                self._ends(flow, at, mine, own, last, first)
+                self._entry(flow, at, mine, name, count, start, app)
 
     def _ends(self, flow: Flow, at: KeyPath, name: str, own: str, first: str, last: str) -> None:
         """The hosts of a group of flows, and their links to the network."""
@@ -425,7 +426,7 @@ class NetworkForm:
         if isinstance(flow.cc, str):
             group = {"cc": flow.cc, **group}
         elif flow.cc is not None:
-            axis = self._own_axis("cc", at, own)
+            axis = self._own_axis("cc", own)
             title = "congestion control" + (f" of {name}" if len(self._all_flows()) > 1 else "")
             self._axis(axis, flow.cc, (*at, "cc"), title=title)
             group = {"cc": f"${axis}", **group}
@@ -436,9 +437,9 @@ class NetworkForm:
         self.origin(("tcp", "groups", name, "cc"), (*at, "cc"))
         self.origin(("tcp", "groups", name, "profile"), (*at, "stack" if flow.stack is not None else "tcp"))
 
-    def _own_axis(self, key: str, at: KeyPath, own: str) -> str:
+    def _own_axis(self, key: str, own: str) -> str:
         """The name of the axis that a group of flows makes of several values."""
-        return key if at[0] == "flows" and self._varies_alone(key) else f"{own}_{key}"
+        return key if self._varies_alone(key) else f"{own}_{key}"
 
     def _varied(
         self, flow: Flow, key: str, at: KeyPath, own: str, title: str, write: Callable[[Any], Any]
@@ -447,7 +448,7 @@ class NetworkForm:
         value = getattr(flow, key)
         if not isinstance(value, list):
             return value if isinstance(value, str) else write(value)
-        axis = self._own_axis(key, at, own)
+        axis = self._own_axis(key, own)
         values = [write(each) for each in value]
         self._axis(axis, values, (*at, key), title=title if axis == key else f"{title} of {own}")
         return f"${axis}"

@@ -236,6 +236,10 @@ class Mark(Strict):
     )
 
 
+PANEL_QUANTITY = "quantity"
+"""What `panels` of a figure is for a panel of each quantity."""
+
+
 class Figure(Strict):
     """One figure (`[[figures]]`)."""
 
@@ -246,7 +250,9 @@ class Figure(Strict):
         description="what is drawn"
     )
     where: Where = Field({}, description="axes fixed for the whole figure")
-    panels: Name | None = Field(None, description="one panel for each value of this axis")
+    panels: Name | None = Field(
+        None, description="one panel for each value of this axis, or `quantity`: for each of `quantities`"
+    )
     series: list[Name] = Field(
         [], description="one line (or group of bars) for each combination of these axes"
     )
@@ -311,6 +317,8 @@ class Figure(Strict):
             raise ValueError("a figure has either `quantity` or `quantities`")
         if self.kind in ("line", "bar", "cdf", "ellipse") and not self.drawn_quantities:
             raise ValueError(f"a {self.kind} figure needs `quantity`")
+        if self.panels == PANEL_QUANTITY and not self.quantities:
+            raise ValueError(f'panels = "{PANEL_QUANTITY}" needs `quantities`')
         if self.kind == "ellipse" and self.x is None:
             raise ValueError("an ellipse figure needs `x` (the quantity along x)")
         if self.kind == "budget" and self.x is None:
@@ -318,6 +326,11 @@ class Figure(Strict):
         if self.kind in ("line", "bar") and self.x is None:
             raise ValueError(f'a {self.kind} figure needs `x` (an axis, or "index" for a list)')
         return self
+
+    @property
+    def panel_axis(self) -> str | None:
+        """The axis of the panels; None without one."""
+        return None if self.panels == PANEL_QUANTITY else self.panels
 
     @property
     def drawn_quantities(self) -> list[str]:

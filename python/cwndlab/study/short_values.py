@@ -27,6 +27,13 @@ def check_round_trip(rtt: int | Raw | Sequence[int | Raw], at: KeyPath) -> None:
         raise problem_at(at, problem, "at most 35 min")
 
 
+def longest_round_trip(rtts: Sequence[int | Raw | Sequence[int | Raw]]) -> int | None:
+    """The longest of the values that these keys have (ns); None if one changes."""
+    values = [value for rtt in rtts for value in (rtt if isinstance(rtt, list) else [rtt])]
+    known = [value for value in values if isinstance(value, int)]
+    return max(known) if len(known) == len(values) else None
+
+
 def quantity_text(value: N | Raw, write: Callable[[N], str]) -> str | Raw:
     """A quantity as a study has it; a change as it is."""
     return value if isinstance(value, dict) else write(value)
