@@ -33,6 +33,14 @@ OutOption = Annotated[
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="exit with code 3 if a claim of the study fails")
 ]
+TraceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trace",
+        metavar="CELL",
+        help="add a figure of how shares, windows and the queue of this cell (buffer=2) go over time",
+    ),
+]
 VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="print every estimate")]
 
 
@@ -44,6 +52,7 @@ def run(
     set_: opt.SetOption = None,
     cc: opt.CcOption = None,
     metric: opt.MetricOption = None,
+    trace: TraceOption = None,
     *,
     options: RunOptions,
     limit: opt.LimitOption = None,
@@ -60,6 +69,8 @@ def run(
     options, kernels = several_kernels(options)
     with without_collection():
         loaded = load(study, set_, more, [*limits_of(limit, options.backend), *kernels], cc, metric)
+    if trace:
+        loaded = import_module("cwndlab.apps.packets.over_time").with_figures(loaded, trace)
     options = replace(options, out=out or Path(f"{loaded.name}-out"))
     if options.backend == "linux":
         _warn_of_real_time(loaded, options)

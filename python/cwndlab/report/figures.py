@@ -214,6 +214,7 @@ _OF_RECORDS = {
     "cwnd": ("packets.graphs", "draw_windows"),
     "queue": ("packets.graphs", "draw_queues"),
     "budget": ("diagnosis.budget_figure", "bars"),
+    "over-time": ("packets.over_time", "draw"),
 }
 
 

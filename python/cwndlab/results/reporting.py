@@ -17,7 +17,7 @@ from cwndlab.report.write import build_view, draw_figures, write
 
 from .result import RunResult
 from .result_folder import study_text
-from .study_figures import with_budgets
+from .study_figures import with_replays
 
 if TYPE_CHECKING:
     from cwndlab.report.figures import Drawing
@@ -55,7 +55,7 @@ def write_report(
     study, folder = campaign.plan.study, result.folder
     assert folder is not None
     outputs = collect_outputs(study, folder)
-    results = with_budgets(campaign, result.results, outputs.figures)
+    results = with_replays(campaign, result.results, outputs.figures)
     judged = judge(outputs, results)
     twin = _find_twin(campaign, result, judged)
     drawings: Sequence[Drawing]

@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def with_budgets(campaign: Campaign, results: Results, figures: Sequence[Figure]) -> Results:
-    """The results with the time budgets that these figures show, of a campaign's runs."""
-    if not any(figure.kind == "budget" for figure in figures):
-        return results
-    add = import_module("cwndlab.apps.diagnosis.time_budgets").with_budgets
-    with_them: Results = add(campaign, results, figures)
-    return with_them
+_REPLAYS = {"budget": "diagnosis.time_budgets", "over-time": "packets.over_time"}
+"""Kinds of figures for which runs are simulated again, by the application that does so."""
+
+
+def with_replays(campaign: Campaign, results: Results, figures: Sequence[Figure]) -> Results:
+    """The results with what these figures show of first replicates that are simulated again."""
+    for kind, module in _REPLAYS.items():
+        if any(figure.kind == kind for figure in figures):
+            results = import_module(f"cwndlab.apps.{module}").add_replays(campaign, results, figures)
+    return results
 
 
 class StudyFigures(NamedTuple):
@@ -60,4 +63,4 @@ class StudyFigures(NamedTuple):
         specs = {spec.id: spec for spec in study.outline.figures}
         if id_ not in specs:
             raise NotFoundError(f'no figure "{id_}" in {study.name}; {nearest(id_, specs)}')
-        return specs[id_], with_budgets(self.campaign, self.results, [specs[id_]])
+        return specs[id_], with_replays(self.campaign, self.results, [specs[id_]])

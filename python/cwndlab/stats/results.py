@@ -82,8 +82,8 @@ class Results(Cells):
     same random numbers in replicate k; a cell that is not named has that of the study.
     `remarks` says what a reader of a cell's numbers must know, if anything; `failed` which connections of a
     cell's runs failed, and why.
-    `budgets[(cell id, kind of objects)]` is where the time of those objects went in replicate 0, for the
-    figures that show it, or why that is unknown.
+    `replays[(cell id, what)]` is what figures show of replicate 0 simulated again, or why that is unknown:
+    where the time of a kind of objects went, or how the flows go over time.
     `answer_s`: a segment sent so soon after another arrived is its answer; a real stack takes a while.
     """
 
@@ -92,7 +92,7 @@ class Results(Cells):
     seeds: Mapping[str, str] = field(default_factory=dict)
     remarks: Mapping[str, str] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
-    budgets: Mapping[tuple[str, str], Columns | str] = field(default_factory=dict)
+    replays: Mapping[tuple[str, str], Columns | str] = field(default_factory=dict)
     records: CellRecords = field(default_factory=CellRecords)
     answer_s: float = 0.0
 

@@ -150,5 +150,6 @@ def _measure(made: Expanded, asked: Sequence[str] | None, metrics: measures.Shap
         ("tables", measures.tables(list(groups.values()), axes)),
         ("figures", measures.figures(list(groups.values()), axes, titles)),
     ):
-        if section not in raw and shown:
-            raw[section] = shown
+        own = raw.get(section, [])
+        if shown and all(isinstance(one, dict) and one.get("kind") == "over-time" for one in own):
+            raw[section] = [*shown, *own]

@@ -246,8 +246,10 @@ class Figure(Strict):
     id: Slug = Field(description="its name in file names and anchors")
     title: str = Field(description="over the figure")
     about: str | None = Field(None, description="a paragraph under the figure")
-    kind: Literal["time-sequence", "line", "bar", "cdf", "ellipse", "queue", "cwnd", "budget"] = Field(
-        description="what is drawn"
+    kind: Literal[
+        "time-sequence", "line", "bar", "cdf", "ellipse", "queue", "cwnd", "budget", "over-time"
+    ] = Field(
+        description="what is drawn; over-time: shares, windows and the queue of one cell's first replicate"
     )
     where: Where = Field({}, description="axes fixed for the whole figure")
     panels: Name | None = Field(
@@ -280,9 +282,10 @@ class Figure(Strict):
     y_title: str | None = Field(None, description="along y; default: the quantity and its unit")
     start: Seconds | None = Field(
         None,
-        description='time-sequence, queue, cwnd: the part of the run that is shown begins here, as "10s"',
+        description="time-sequence, queue, cwnd, over-time: the part of the run that is shown begins here, "
+        'as "10s"',
     )
-    until: Seconds | None = Field(None, description='time-sequence, queue, cwnd: and ends here, as "15s"')
+    until: Seconds | None = Field(None, description='and ends here, as "15s"')
     link: str | Annotated[int, Field(ge=0)] | None = Field(
         None, description="queue: the link's name or index; without it the first link recorded"
     )
@@ -350,8 +353,8 @@ FIGURE_KEYS = {
     "compare": ("line", "bar"),
     "log_x": ("line", "cdf"),
     "log_y": ("line",),
-    "start": ("time-sequence", "queue", "cwnd"),
-    "until": ("time-sequence", "queue", "cwnd"),
+    "start": ("time-sequence", "queue", "cwnd", "over-time"),
+    "until": ("time-sequence", "queue", "cwnd", "over-time"),
     "link": ("queue",),
     "connection": ("time-sequence", "cwnd"),
 }

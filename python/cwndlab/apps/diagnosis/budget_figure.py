@@ -170,7 +170,7 @@ def budget_cells(figures: Iterable[Figure], results: Results) -> Iterator[tuple[
 
 
 def _records(spec: Figure, results: Results, cell: str) -> Columns:
-    found = results.budgets.get((cell, spec.of or "page"), "its time budgets are not known")
+    found = results.replays.get((cell, spec.of or "page"), "its time budgets are not known")
     if isinstance(found, str):
         raise StudyError(f"cell {cell}: {found}", key=f"figures.{spec.id}")
     return found

@@ -88,13 +88,13 @@ def shown_budgets(plan: Plan) -> dict[str, set[str]]:
     return found
 
 
-def with_budgets(source: Recorded, results: Results, figures: Iterable[Figure]) -> Results:
+def add_replays(source: Recorded, results: Results, figures: Iterable[Figure]) -> Results:
     """The results with the time budgets that these figures show."""
     budgets: dict[tuple[str, str], Mapping[str, NDArray[Any]] | str] = {}
     for cell, kind in budget_figure.budget_cells(figures, results):
         if (cell, kind) not in budgets:
             budgets[cell, kind] = _budgets(source, cell, kind)
-    return replace(results, budgets=budgets)
+    return replace(results, replays={**results.replays, **budgets})
 
 
 def _budgets(source: Recorded, cell: str, kind: str) -> Mapping[str, NDArray[Any]] | str:

@@ -26,7 +26,7 @@ from cwndlab.report.figures import Drawing
 from cwndlab.report.judge import Judged, judge
 from cwndlab.report.model import TwinView
 from cwndlab.results.result import RunResult
-from cwndlab.results.study_figures import with_budgets
+from cwndlab.results.study_figures import with_replays
 from cwndlab.runs.campaign import Campaign
 from cwndlab.runs.executors.protocol import sends_single_segments
 from cwndlab.runs.executors.threads import Threads
@@ -82,7 +82,7 @@ def simulate_twin(measured: RunResult, judged: Judged) -> KernelTwin | None:
     if simulator is None:
         return None
     twin = make_twin(RunResult.from_campaign(simulator), measured)
-    twin = replace(twin, results=with_budgets(simulator, twin.results, judged.outputs.figures))
+    twin = replace(twin, results=with_replays(simulator, twin.results, judged.outputs.figures))
     measured.simulated = twin.results
     return KernelTwin.from_results(judged, twin, (simulator, measured.campaign))
 
