@@ -8,7 +8,8 @@ import pytest
 
 from cwndlab.apps.policy import ACTIONS, FEATURES
 
-GUIDE = (Path(__file__).parents[2] / "docs/guide/gym.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDE = (DOCS / "guide/gym.md").read_text() + (DOCS / "reference/gym.md").read_text()
 
 
 @pytest.mark.parametrize("name", [*FEATURES, *ACTIONS])
