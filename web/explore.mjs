@@ -112,5 +112,10 @@ await page.goto(lesson);
 await shown();
 const ends = () => canvas(0).evaluate((one) => one.getAttribute("data-span"));
 seen.lesson = [await ends(), await page.locator("figcaption").allTextContents(), await totals()];
+seen.told = [];
+for (const hash of ["#size=3MB", "#size=3MB&vs.=&vs.size=10kB", "#size=10kB"]) {
+  await page.evaluate((to) => (location.hash = to), hash);
+  seen.told.push(await page.locator("figcaption").first().textContent());
+}
 await browser.close();
 console.log(JSON.stringify(seen));

@@ -28,7 +28,7 @@ import cwndlab
 from cwndlab.api import Study
 from cwndlab.apps.explore import lessons
 from cwndlab.apps.explore.controls import Explored, derive_study
-from cwndlab.apps.explore.page import page
+from cwndlab.apps.explore.page import cases_of, page
 from cwndlab.apps.explore.server import PageServer
 from cwndlab.apps.notebook import widget
 from cwndlab.apps.notebook.widget import ExplorePage
@@ -163,13 +163,20 @@ def test_one_graph_stays_beside_the_sliders_on_a_telephone(seen: Any) -> None:
 
 
 @needs_module
+def test_what_a_lesson_says_of_a_graph_follows_the_settings(seen: Any) -> None:
+    (short, otherwise) = (text for _, text in cases_of(lessons.advice("slow-start")["look"]["sequence"]))
+    assert [caption.partition(") ")[2] for caption in seen["told"]] == [otherwise, otherwise, short]
+
+
+@needs_module
 def test_the_graphs_of_a_lesson_end_with_its_transfer_and_say_what_to_look_for(seen: Any) -> None:
     span, captions, totals = seen["lesson"]
     first, last = map(float, span.split())
     (took,) = re.findall(r"^transfer\t[\d.]+\t([\d.]+)", totals, re.MULTILINE)
     assert first == 0 and float(took) < last < 1.2 * float(took)
     look = lessons.advice("slow-start")["look"]
-    assert [caption.partition(") ")[2] for caption in captions[: len(look)]] == [*look.values()]
+    said = [caption.partition(") ")[2] for caption in captions[: len(look)]]
+    assert said == [cases_of(given)[0][1] for given in look.values()]
     assert [caption.partition(" (")[0] for caption in captions[:2]] == [
         "Packets of transfer",
         "Window of transfer",

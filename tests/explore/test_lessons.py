@@ -10,6 +10,7 @@ import pytest
 
 from cwndlab.apps.explore import lessons
 from cwndlab.apps.explore.controls import derive_study
+from cwndlab.apps.explore.page import cases_of
 from cwndlab.apps.explore.picture import picture
 from cwndlab.study.values import text
 
@@ -24,6 +25,19 @@ def test_what_a_lesson_suggests_is_on_its_page(name: str) -> None:
     for setting in (*suggested, *advice["picture"]["settings"]):
         for control, value in setting.items():
             assert text(value) in offered[control], (control, value)
+
+
+@pytest.mark.parametrize("name", lessons.NAMES)
+def test_what_a_lesson_says_of_a_graph_depends_on_settings_that_it_has(name: str) -> None:
+    derived = derive_study(lessons.study(name))
+    offered = {c.name: {text(stop.value) for stop in c.stops} for c in derived.controls}
+    for given in lessons.advice(name)["look"].values():
+        cases = cases_of(given)
+        assert cases[-1][0] == {}, "what holds for all other settings comes last"
+        assert all(when for when, _ in cases[:-1])
+        for when, _ in cases:
+            for control, values in when.items():
+                assert set(values) <= offered[control], (control, values)
 
 
 def test_a_picture_has_a_line_for_each_setting_or_for_each_flow() -> None:

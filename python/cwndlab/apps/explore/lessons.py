@@ -37,7 +37,8 @@ def advice(name: str) -> Mapping[str, Any]:
     """What the file of a lesson says.
 
     `try`: each a `text`, the values to `set`, and those to `compare` with; `look`: what to look for in some
-    graphs; `picture`: a `graph` of `settings` for the index, and what it shows (`text`).
+    graphs, a text or a list with `when` each is true; `picture`: a `graph` of `settings` for the index, and
+    what it shows (`text`).
     """
     file = FOLDER / name / "lesson.toml"
     return read_toml(read_text(file, what="a lesson"), file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
 from cwndlab import _core, metrics
@@ -17,7 +17,7 @@ from cwndlab.report.contents import read_readme
 from cwndlab.report.wording import paragraphs
 from cwndlab.study import stacks, toml
 from cwndlab.study.study_spec import StudySpec
-from cwndlab.study.values import text
+from cwndlab.study.values import as_list, text
 
 from .controls import Control, Explored, derive_study
 from .table import SettingTable
@@ -30,6 +30,10 @@ GROUPS = {
 }
 
 
+Look: TypeAlias = str | Sequence[Mapping[str, Any]]
+"""What to look for in a graph: a text, or several, each a `text` and, but for the last, `when` it is true."""
+
+
 def explore(study: StudySpec) -> ExplorePage:
     """What `Study.explore` gives."""
     return ExplorePage(study.title, page(derive_study(study)))
@@ -38,7 +42,7 @@ def explore(study: StudySpec) -> ExplorePage:
 def page(
     derived: Explored,
     tries: Sequence[Mapping[str, Any]] = (),
-    look: Mapping[str, str] = MappingProxyType({}),
+    look: Mapping[str, Look] = MappingProxyType({}),
     index: str = "",
     *,
     served: bool = False,
@@ -48,7 +52,8 @@ def page(
     Args:
         derived: the study and its controls.
         tries: what to try: `text`, the values to `set`, and those of a second setting (`compare`).
-        look: what to look for in some graphs, by their names in graphs.js; these come first.
+        look: what to look for in some graphs, by their names in graphs.js; these come first. Several texts
+            have values of controls `when` they are true; the first that is true is shown.
         index: address of a page of lessons to which this one leads back.
         served: whether the server of the page runs the study, as one with laws in Python needs.
 
@@ -108,7 +113,7 @@ def _groups(controls: Sequence[Control]) -> list[tuple[str, bool, list[Control]]
     return made
 
 
-def content(found: Explored, tables: Sequence[SettingTable], look: Mapping[str, str]) -> dict[str, Any]:
+def content(found: Explored, tables: Sequence[SettingTable], look: Mapping[str, Look]) -> dict[str, Any]:
     """What the page's script reads: controls, scenarios, and the study as a file."""
     pool: dict[str, int] = {"": 0}
     rows = [[[pool.setdefault(value, len(pool)) for value in row] for row in table.rows] for table in tables]
@@ -138,8 +143,24 @@ def content(found: Explored, tables: Sequence[SettingTable], look: Mapping[str, 
         "order": list(study.outline.axes),
         "study": toml.dumps(file),
         "columns": _columns(study),
-        "look": list(look.items()),
+        "look": [(graph, cases_of(given)) for graph, given in look.items()],
     }
+
+
+def cases_of(given: Look) -> list[tuple[dict[str, list[str]], str]]:
+    """Texts of a graph, each with the values of controls for which it is true."""
+    if isinstance(given, str):
+        return [({}, given)]
+    return [
+        (
+            {
+                name: [text(value) for value in as_list(values)]
+                for name, values in one.get("when", {}).items()
+            },
+            one["text"],
+        )
+        for one in given
+    ]
 
 
 def _columns(study: StudySpec) -> str:

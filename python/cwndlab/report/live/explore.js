@@ -6,7 +6,7 @@
  * @typedef {{ controls: number[], places: (string | number)[][], rows: number[][] }} ScenarioTable A row for each
  *   combination of the controls, the last one fastest; values are indices into the pool, 0 for absent.
  * @typedef {{ name: string, seed: string, controls: Control[], base: Scenario, tables: ScenarioTable[], pool: unknown[],
- *   axes: Record<string, Scalar>, order: string[], study: string, columns: string, look: [string, string][] }} Content
+ *   axes: Record<string, Scalar>, order: string[], study: string, columns: string, look: [string, [Record<string, string[]>, string][]][] }} Content
  * @typedef {number[]} Setting Each control's position.
  */
 
@@ -119,7 +119,7 @@ class Explorer {
       this.node = node;
       this.connection = connection;
       this.run();
-    }, Object.fromEntries(content.look));
+    }, content.look.map(([name]) => name));
     this.inputs = content.controls.map((control, k) => this.input(control, k));
     /** @type {Setting[]} */
     this.settings = [];
@@ -211,7 +211,20 @@ class Explorer {
     this.run();
   }
 
+  /** What to look for in graphs: of each the first text whose conditions all settings meet. */
+  lookFor() {
+    /** @param {Record<string, string[]>} when */
+    const holds = (when) =>
+      this.settings.every((setting) =>
+        this.content.controls.every((control, k) => when[control.name]?.includes(String(control.stops[setting[k]].value)) ?? true),
+      );
+    return Object.fromEntries(
+      this.content.look.flatMap(([name, cases]) => cases.filter(([when]) => holds(when)).slice(0, 1).map(([, text]) => [name, text])),
+    );
+  }
+
   showControls() {
+    this.graphs.tell(this.lookFor());
     this.compare.checked = this.settings.length > 1;
     this.which.hidden = !this.compare.checked;
     element(this.edited === 0 ? "explore-a" : "explore-b", HTMLInputElement).checked = true;

@@ -72,21 +72,21 @@ const OVERLAID = ["--link", "--second"];
 class Graphs {
   /**
    * @param {(node: number, connection: number) => void} observe Runs again with the segments at another node.
-   * @param {Record<string, string>} look What to look for in some graphs, which come first.
+   * @param {string[]} first The graphs that come first.
    */
-  constructor(observe, look = {}) {
+  constructor(observe, first = []) {
     this.observe = observe;
     this.sender = element("live-sender", HTMLSelectElement);
     this.link = element("live-link", HTMLSelectElement);
     this.totals = element("live-totals", HTMLElement);
-    const plots = GRAPHS.map(([name, title, unit, about]) => /** @type {const} */ ([name, new Plot(title, unit, look[name] ?? about, this)]));
+    const plots = GRAPHS.map(([name, title, unit, about]) => /** @type {const} */ ([name, new Plot(title, unit, about, this)]));
     const byName = Object.fromEntries(plots);
+    this.byName = byName;
     this.sequence = byName.sequence;
     this.rate = byName.rate;
     this.window = byName.window;
     this.roundTrip = byName.round_trip;
     this.queue = byName.queue;
-    const first = Object.keys(look);
     this.plots = [...first.map((name) => byName[name]), ...plots.filter(([name]) => !first.includes(name)).map(([, plot]) => plot)];
     element("live-plots", HTMLElement).append(this.switch(), ...this.plots.map((plot) => plot.element));
     /** Whether the span of time follows the runs. */
@@ -107,6 +107,11 @@ class Graphs {
     this.sender.addEventListener("change", () => this.choose(Number(this.sender.value)));
     this.link.addEventListener("change", () => this.show());
     window.addEventListener("resize", () => this.draw());
+  }
+
+  /** Says what to look for, in some graphs otherwise than in general. @param {Record<string, string>} texts */
+  tell(texts) {
+    for (const [name, , , about] of GRAPHS) this.byName[name].about.textContent = texts[name] ?? about;
   }
 
   /** The buttons that choose a graph where there is room for one. */

@@ -52,7 +52,9 @@ class Plot {
     const caption = document.createElement("figcaption");
     this.heading = document.createElement("strong");
     this.nameSubject("");
-    caption.append(this.heading, ` ${about}`);
+    this.about = document.createElement("span");
+    this.about.textContent = about;
+    caption.append(this.heading, " ", this.about);
     this.element.append(caption, this.legend, this.canvas, this.values);
     this.listen();
   }
