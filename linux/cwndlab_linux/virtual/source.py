@@ -14,6 +14,8 @@ from .steps import BuildSteps, output_of
 
 #: Names Debian's newest release that is not a candidate.
 NEWEST = "newest"
+#: Distributions that have further releases.
+_MORE_SUITES = ("bookworm-backports", "sid")
 #: Where Debian's packages put it.
 _INSTALLED = Path("/usr/src")
 _MAKEFILE = Path("arch", "um", "Makefile")
@@ -41,7 +43,9 @@ def is_release(name: str) -> bool:
 def archive_of_release(name: str, work: Path, steps: BuildSteps) -> Path:
     """Debian's archive of one release, from any of its distributions; RunError names what there is."""
     found: dict[str, str] = {}
-    suites = tuple(dict.fromkeys(suite for series in SERIES.values() for suite in (*series.suites, "sid")))
+    suites = tuple(
+        dict.fromkeys(suite for series in SERIES.values() for suite in (*series.suites, *_MORE_SUITES))
+    )
     options = _lists(suites, work, steps)
     searched = output_of(["apt-cache", *options, "search", "--names-only", r"^linux-source-[0-9.]+$"])
     packages = [line.split()[0] for line in searched.splitlines()]

@@ -34,7 +34,7 @@ class BuildSteps:
         self, command: Sequence[str], folder: Path, what: str, each: Callable[[str], None] | None = None
     ) -> None:
         """Runs a command in a folder; RunError with the end of its output if it fails."""
-        with self.log.open("a") as kept:
+        with self.log.open("a", buffering=1) as kept:
             process = subprocess.Popen(
                 command,
                 cwd=folder,

@@ -28,6 +28,7 @@ _COMMANDS = {
     "shell": f"{_LINUX}.commands.shell:shell",
     "explore": f"{_APPS}.explore.command:explore",
     "explain": f"{_APPS}.captures.command:explain",
+    "envelopes": f"{_APPS}.envelopes.command:envelopes",
     "evaluate": f"{_APPS}.evaluate.command:evaluate",
     "search": f"{_APPS}.search.command:search",
     "fit": f"{_APPS}.fit.command:fit",
