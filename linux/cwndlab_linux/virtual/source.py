@@ -43,10 +43,8 @@ def is_release(name: str) -> bool:
 def archive_of_release(name: str, work: Path, steps: BuildSteps) -> Path:
     """Debian's archive of one release, from any of its distributions; RunError names what there is."""
     found: dict[str, str] = {}
-    suites = tuple(
-        dict.fromkeys(suite for series in SERIES.values() for suite in (*series.suites, *_MORE_SUITES))
-    )
-    options = _lists(suites, work, steps)
+    suites = [suite for series in SERIES.values() for suite in series.suites]
+    options = _lists(tuple(dict.fromkeys([*suites, *_MORE_SUITES])), work, steps)
     searched = output_of(["apt-cache", *options, "search", "--names-only", r"^linux-source-[0-9.]+$"])
     packages = [line.split()[0] for line in searched.splitlines()]
     for line in output_of(["apt-cache", *options, "madison", *packages]).splitlines():

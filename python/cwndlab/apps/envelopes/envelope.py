@@ -1,8 +1,8 @@
 """Envelopes of throughput and delay, and conformance by them.
 
-Mishra, Lim and Leong, "Understanding Speciation in QUIC Congestion Control" (IMC 2022), as their program computes
-it: a sender's throughput and delay next to a reference flow, a point for each interval of ten round trips;
-the 95 % of the points that are nearest to the mean of all; their convex hull.
+Mishra, Lim and Leong, "Understanding Speciation in QUIC Congestion Control" (IMC 2022), as their program
+computes it: a sender's throughput and delay next to a reference flow, a point for each interval of ten round
+trips; the 95 % of the points that are nearest to the mean of all; their convex hull.
 """
 
 from __future__ import annotations
