@@ -422,3 +422,17 @@ def test_a_name_missing_or_too_many_says_what_to_write(
 ) -> None:
     code, _, err = call(capsys, *words)
     assert code != 0 and right in err
+
+
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        (["run", "rfc2416", "--png"], "`cwndlab report DIR --pictures` writes figures as PDF and PNG"),
+        (["trace", "rfc2416", "--format", "xplot"], "write pcapng, of which `tcptrace -S` makes xplot files"),
+    ],
+)
+def test_what_earlier_versions_had_says_what_to_write(
+    capsys: pytest.CaptureFixture[str], words: list[str], right: str
+) -> None:
+    code, _, err = call(capsys, *words)
+    assert code == 2 and right in err

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from cwndlab.base.errors import CwndlabError
+from cwndlab.base.errors import CwndlabError, StudyError
 
 from .start import import_uncollected, leave, postpone, preload
 
@@ -36,6 +36,9 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         if words[:1] == ["run"]:
+            if "--png" in words:
+                right = "`cwndlab report DIR --pictures` writes figures as PDF and PNG"
+                raise StudyError("there is no such option any more", key="--png", right=right)
             preload("pyarrow", "lib")
         with import_uncollected():
             from .registry import command_line

@@ -110,6 +110,7 @@ def view_again(source: Repeatable, cell: str, replicate: int, probes: Mapping[st
 
 #: Written by the core.
 TOOL_FORMATS = ("pcapng", "ns")
+FORMER_FORMATS = {"xplot": "write pcapng, of which `tcptrace -S` makes xplot files"}
 
 
 def trace(
@@ -118,6 +119,11 @@ def trace(
     """The trace of one replicate of a cell, simulated or on a kernel."""
     from cwndlab.records.traces import TEXTS
 
+    formats = [*TEXTS, *(TOOL_FORMATS if kernel is None else ("pcapng",))]
+    if kind not in formats:
+        where = "" if kernel is None else " of a kernel's run"
+        right = FORMER_FORMATS.get(kind) or nearest(kind, formats)
+        raise StudyError(f'there is no format "{kind}"{where}', key="--format", right=right)
     scenario = cell.compiled.scenario
     if scenario["probes"]["segments_at"] is None:
         node = scenario["nodes"][watched_host(scenario)] if scenario["traffic"] else "NODE"
@@ -126,10 +132,6 @@ def trace(
             key="probes.segments_at",
             right=f'name a node: segments_at = "{node}"',
         )
-    formats = [*TEXTS, *(TOOL_FORMATS if kernel is None else ("pcapng",))]
-    if kind not in formats:
-        where = "" if kernel is None else " of a kernel's run"
-        raise StudyError(f'there is no format "{kind}"{where}', key="--format", right=nearest(kind, formats))
     records = OneCell(cell, seed, kernel).records(replicate, {})
     if kind in TEXTS:
         return TEXTS[kind](WholeRun(records, cell.compiled.scenario)).encode()
