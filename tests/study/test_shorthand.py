@@ -564,3 +564,40 @@ def test_a_figure_with_more_lines_than_names_at_their_ends_has_a_panel_for_each_
 def test_completion_times_of_short_round_trips_are_in_milliseconds(rtt: str, unit: str) -> None:
     study = Study.from_toml(CROSS.replace('"20ms"', rtt))
     assert study.quantities["completion_time_long_mean"] == unit
+
+
+FLENT = """
+    title = "t"
+    measure = ["goodput", "one_way_delay"]
+    [dumbbell]
+    rate = "20Mbps"
+    rtt = "20ms"
+    tests = "rrul"
+    [run]
+    duration = "10s"
+"""
+
+
+def test_tests_of_flent_have_their_flows() -> None:
+    traffic = Study.from_toml(FLENT).base.traffic
+    groups = {entry.name: (entry.client.partition("_sender")[0], entry.count) for entry in traffic}
+    assert groups == {
+        "download": ("download", 4),
+        "upload": ("upload", 4),
+        "ping": ("ping", 1),
+        "ping_reverse": ("ping_reverse", 1),
+    }
+    (cell,) = Study.from_toml(FLENT).plan().cells
+    queues = {link["name"]: "queue" in link for link in json.loads(cell.scenario)["links"]}
+    assert queues["left>right"] and queues["right>left"], "loads in both directions have a queue each"
+    starts = {entry["name"]: entry["start_ns"] for entry in json.loads(cell.scenario)["traffic"]}
+    assert (starts["download.3"], starts["upload.0"], starts.get("ping", 0)) == (5 * 10**9, 5 * 10**9, 0)
+
+
+def test_flows_stand_next_to_those_of_a_test_and_a_misspelt_one_says_so() -> None:
+    more = FLENT.replace("tests =", 'flows = [{ name = "mine", cc = "reno" }]\n    tests =')
+    assert [entry.name for entry in Study.from_toml(more).base.traffic][:2] == ["mine", "download"]
+    with pytest.raises(StudyError, match="there is no test 'rul'; did you mean \"rrul\""):
+        Study.from_toml(FLENT.replace("rrul", "rul"))
+    with pytest.raises(StudyError, match=r"dumbbell\.flows"):
+        Study.from_toml(FLENT.replace('tests = "rrul"', ""))

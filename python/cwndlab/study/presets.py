@@ -1,4 +1,4 @@
-"""Networks by name: keys of `[dumbbell]` and `[parking_lot]` that a study's own keys replace."""
+"""Networks and traffic by name: keys of `[dumbbell]` and `[parking_lot]` that a study's own keys replace."""
 
 from __future__ import annotations
 
@@ -32,6 +32,41 @@ def _leo() -> dict[str, Any]:
         "buffer": "500pkt",
         "loss": "0.2%",
     }
+
+
+#: Flent starts loads this long after its pings, and sends a ping each 0.2 s, here of 84 bytes with headers.
+_DELAY = "5s"
+_PING: dict[str, Any] = {"name": "ping", "direction": "both", "start": "0s"}
+_PING["app"] = {"kind": "cbr", "rate": "3360bps", "packet": "84B"}
+
+
+def _load(
+    name: str, count: int, direction: str, cc: str | None = None, start: str = _DELAY
+) -> dict[str, Any]:
+    law = {} if cc is None else {"cc": cc}
+    return {"name": name, "count": count, "direction": direction, "start": start, **law}
+
+
+def _both_ways(count: int) -> list[dict[str, Any]]:
+    return [_load("download", count, "forward"), _load("upload", count, "reverse"), _PING]
+
+
+#: Flows of Flent's tests (flent/tests/NAME.conf): downloads go forward, pings are datagrams each way. What
+#: marks (DSCP) distinguish there is of one kind here.
+TESTS: Mapping[str, list[dict[str, Any]]] = {
+    "rrul": _both_ways(4),
+    "rrul_be": _both_ways(4),
+    "tcp_bidirectional": _both_ways(1),
+    **{f"tcp_{count}down": [_load("download", count, "forward"), _PING] for count in (1, 2, 4, 6, 8, 12)},
+    **{f"tcp_{count}up": [_load("upload", count, "reverse"), _PING] for count in (1, 2, 4, 6, 8, 12)},
+    "cubic_bbr": [_load("cubic", 2, "both", "cubic"), _load("bbr", 2, "both", "bbr1"), _PING],
+    "tcp_4up_squarewave": [
+        _load("bbr_first", 1, "reverse", "bbr1", "0s"),
+        _load("cubic_second", 1, "reverse", "cubic"),
+        _load("bbr_third", 1, "reverse", "bbr1", "15s"),
+        _load("cubic_fourth", 1, "reverse", "cubic", "25s"),
+    ],
+}
 
 
 #: All presets by name.

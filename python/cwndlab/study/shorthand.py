@@ -14,7 +14,7 @@ from cwndlab.base.errors import StudyError, nearest
 from cwndlab.base.laws import misspelt
 
 from .base import Drawn, Label, Strict
-from .presets import PRESETS
+from .presets import PRESETS, TESTS
 from .units import RateBps, Share, SizeBytes, TimeNs
 
 T = TypeVar("T")
@@ -116,9 +116,9 @@ class Flow(Strict):
 
 def _complete(schema: dict[str, Any]) -> None:
     """In the schema for editors, a preset replaces rate and round-trip time, and a trace the rate."""
-    schema["required"] = [key for key in schema["required"] if key not in ("rate", "rtt")]
+    schema["required"] = [key for key in schema["required"] if key not in ("rate", "rtt", "flows")]
     complete = (["preset"], ["rate", "rtt"], ["trace", "rtt"])
-    schema["anyOf"] = [{"required": keys} for keys in complete]
+    schema["anyOf"] = [{"required": [*keys, flows]} for keys in complete for flows in ("flows", "tests")]
 
 
 class Policer(Strict):
@@ -197,7 +197,13 @@ class Network(Way):
     jitter: TimeNs | Values[TimeNs] = Field(
         100_000, description="largest random delay of a packet at its sending host"
     )
-    flows: Values[Flow] = Field(description="the groups of flows")
+    tests: str | None = Field(
+        None,
+        description="flows of a test of Flent, in addition to `flows`: download and upload (reverse) that "
+        f"start after 5 s, and datagrams as pings: {', '.join(TESTS)}",
+        examples=["rrul"],
+    )
+    flows: Values[Flow] = Field(description="the groups of flows; may be left out with `tests`")
 
     @model_validator(mode="before")
     @classmethod
@@ -208,6 +214,11 @@ class Network(Way):
             if keys.get("rate", {"trace": trace}) != {"trace": trace}:
                 raise ValueError("either `rate` or `trace`; leave out one of them")
             keys = {**keys, "rate": {"trace": trace}}
+        if (test := keys.get("tests")) is not None:
+            if test not in TESTS:
+                raise ValueError(f"there is no test {test!r}; {nearest(str(test), TESTS)}")
+            own = keys.get("flows", [])
+            keys = {**keys, "flows": [*own, *TESTS[test]] if isinstance(own, list) else own}
         if keys.get("preset") is None:
             return keys
         if (name := keys["preset"]) not in PRESETS:
