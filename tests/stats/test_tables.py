@@ -394,3 +394,25 @@ def test_columns_that_are_empty_or_equal_are_left_out_and_named() -> None:
     assert view.remarks[1] == "The same in all cells and runs: all, count: 0 (0.00 … 1.23); all, same: 5."
     assert len(dull_table({"moves": [[5.0] * 3, [6.0] * 3], **told}).headings) == 2
     assert dull_table({"same": [[5.0] * 3] * 2}).headings == ("same",)  # something must stay
+
+
+def measured(*means: float) -> list[str]:
+    """How a column shows these means, a cell each."""
+    cells = synthetic.grid(iw=list(range(len(means))))
+    data = {
+        (cell.id, "x"): [mean - 0.01 * mean, mean, mean + 0.01 * mean]
+        for cell, mean in zip(cells, means, strict=True)
+    }
+    spec = Table.model_validate(
+        {"id": "t", "title": "T", "rows": ["iw"], "columns": [{"heading": "x", "quantity": "x"}]}
+    )
+    view = table_view(judge_table(spec, synthetic.make_results(cells, {"x": "s"}, data), Path(), []))
+    return [row.numbers[0].measured for row in view.rows]
+
+
+def test_numbers_of_a_column_have_equally_many_decimals_unless_they_differ_by_orders_of_magnitude() -> None:
+    assert measured(4.061, 26.71, 38.44) == ["4.1", "26.7", "38.4"]
+    assert measured(3.414, 43.81, 319.72) == ["3.4", "43.8", "319.7"]
+    assert measured(0.133, 0.4232, 1.5) == ["0.133", "0.423", "1.500"]
+    assert measured(0.002, 31.4, 96.25) == ["0.00200", "31.4", "96.2"]
+    assert measured(4.0, 8.0, 16.0) == ["4", "8", "16"]

@@ -1,4 +1,4 @@
-"""Columns that tell nothing: a report's table leaves them out, and says so below."""
+"""The columns of a report's table: those that tell nothing are left out, and others have numbers alike."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from cwndlab.base.writing import join_words
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 
 from .digits import estimate_text, interval_text
+
+WIDE = 100.0
+"""Numbers of a column that differ by this factor have no decimals in common."""
 
 
 def leave_out_columns(judged: JudgedTable) -> tuple[JudgedTable, list[str]]:
@@ -35,6 +38,34 @@ def leave_out_columns(judged: JudgedTable) -> tuple[JudgedTable, list[str]]:
         tuple(line[at]._replace(column=place) for place, at in enumerate(kept)) for line in judged.cells
     )
     return judged._replace(spec=spec, cells=cells), said
+
+
+def align_digits(judged: JudgedTable) -> JudgedTable:
+    """A table whose columns without published numbers have as many decimals in each row.
+
+    Three digits of a column's middle number count, and two of its smallest. Where these are a hundred times
+    as small as the largest, each number has its own digits.
+    """
+    wanted = [_column_digits(cells) for cells in zip(*judged.cells, strict=True)]
+    cells = tuple(
+        tuple(
+            cell if digits is None else cell._replace(digits=digits)
+            for cell, digits in zip(line, wanted, strict=True)
+        )
+        for line in judged.cells
+    )
+    return judged._replace(cells=cells)
+
+
+def _column_digits(cells: Sequence[JudgedCell]) -> int | None:
+    found = [abs(cell.estimate.value) for cell in cells if cell.estimate is not None]
+    sizes = sorted(size for size in found if size > 0.0 and math.isfinite(size))
+    if any(cell.published or cell.digits is not None for cell in cells) or len(sizes) < 2:
+        return None
+    if sizes[-1] >= WIDE * sizes[0] or all(size.is_integer() for size in sizes):
+        return None
+    middle = sizes[len(sizes) // 2]
+    return max(0, 2 - math.floor(math.log10(middle)), 1 - math.floor(math.log10(sizes[0])))
 
 
 def _is_empty(cells: Sequence[JudgedCell]) -> bool:

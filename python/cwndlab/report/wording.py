@@ -20,7 +20,7 @@ from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 from cwndlab.study.labels import Labels
 
-from .columns import leave_out_columns
+from .columns import align_digits, leave_out_columns
 from .digits import estimate_text, interval_text, number, percent, with_true_minus
 from .footnotes import Footnotes
 from .model import (
@@ -91,7 +91,7 @@ def table_view(
         values: of a quantity in a cell, one for each replicate.
 
     """
-    judged, left_out = leave_out_columns(judged)
+    judged, left_out = leave_out_columns(align_digits(judged))
     spec, notes = judged.spec, Footnotes()
     rows = tuple(
         RowView(
