@@ -19,6 +19,7 @@ __all__ = [
     "Faults",
     "LawFailed",
     "LossEvent",
+    "NativeLaw",
     "RateSample",
     "Records",
     "RunStopped",
@@ -726,6 +727,14 @@ class CongestionControl:
     @pacing_rate_bps.setter
     def pacing_rate_bps(self, value: float | None) -> None: ...
     @property
+    def timer_s(self) -> float | None:
+        """When `on_timer` is called, in simulated seconds and later than now; None for no call. It is None
+        again when the call comes.
+        """
+
+    @timer_s.setter
+    def timer_s(self, value: float | None) -> None: ...
+    @property
     def random(self) -> Random:
         """The random number generator of this congestion control.
 
@@ -758,6 +767,33 @@ class CongestionControl:
         The engine has already raised `cwnd_bytes` to at least its value before the reduction.
         """
 
+    def on_timer(self, now_s: float, /) -> None:
+        """Called at `timer_s`, while the connection is open."""
+
+@final
+class NativeLaw:
+    """A congestion control in Rust, in a library that was built of the engine's sources.
+
+    Raises ValueError if the library cannot be loaded, or was built of other sources or by another compiler.
+    """
+
+    def __new__(cls, name: str, library: str | PathLike[str], uses_random: bool, ecn: str) -> NativeLaw: ...
+    @property
+    def name(self) -> str:
+        """The law's name, for errors."""
+
+    @property
+    def uses_random(self) -> bool:
+        """Whether it draws random numbers, so that replicates differ."""
+
+    @property
+    def ecn(self) -> str:
+        """The form of ECN that `cc` sets with it; may be empty."""
+
+    @property
+    def pending_call(self) -> int | None:
+        """The number of the call that has not returned; None if there is none."""
+
 class LawFailed(RuntimeError):  # noqa: N818
     """A run whose congestion control raised an exception. The message names file, line, flow and time."""
 
@@ -782,7 +818,7 @@ def run(
     max_memory_bytes: int | None = None,
     max_seconds: float | None = None,
     stopped: Callable[[float], bool] | None = None,
-    laws: Mapping[str, type[CongestionControl]] | None = None,
+    laws: Mapping[str, type[CongestionControl] | NativeLaw] | None = None,
 ) -> Records:
     """Runs one replicate of a scenario. For several, create a `Scenario` once and call its `run`.
 
@@ -806,14 +842,14 @@ class Scenario:
         max_memory_bytes: int | None = None,
         max_seconds: float | None = None,
         stopped: Callable[[float], bool] | None = None,
-        laws: Mapping[str, type[CongestionControl]] | None = None,
+        laws: Mapping[str, type[CongestionControl] | NativeLaw] | None = None,
     ) -> Records:
-        """Runs one replicate. The run releases the GIL unless `laws` are given.
+        """Runs one replicate. The run releases the GIL unless a law is a class.
 
         `max_events` and `max_memory_bytes` (estimated) default to `default_budget()`. `max_seconds` limits
         wall-clock time; by default, there is no limit. `stopped` is called about every 100 ms with the share
-        of its duration that the run has simulated. `laws` are the congestion controls in Python, by the
-        digests by which the scenario names them. On the main thread, Ctrl-C ends the run.
+        of its duration that the run has simulated. `laws` are the congestion controls of the user's own, by
+        the digests by which the scenario names them. On the main thread, Ctrl-C ends the run.
 
         Raises ValueError if two nodes that exchange traffic are not connected; BudgetError if the run exceeds
         its budget or simulated time does not advance; LawFailed if a congestion control in Python raises an

@@ -118,6 +118,37 @@ def test_a_law_brings_its_form_of_ecn_and_a_study_may_replace_it() -> None:
     assert without.run(cc=cc)["marks"].estimate().value == 0
 
 
+def test_a_law_acts_when_its_timer_expires(scenario: Make) -> None:
+    """At 0.5 s, and then each 100 ms up to 1 s."""
+    calls: list[float] = []
+
+    class Timed(Steady):
+        def on_start(self, now_s: float, mss: int, /) -> None:
+            assert self.timer_s is None
+            self.timer_s = 0.5
+
+        def on_timer(self, now_s: float, /) -> None:
+            assert self.timer_s is None
+            calls.append(now_s)
+            self.cwnd_bytes += 1000
+            if now_s < 1:
+                self.timer_s = now_s + 0.1
+
+    trace(scenario(window_law=external()), Timed)
+    assert calls[::2] == calls[1::2] == pytest.approx([0.5, 0.6, 0.7, 0.8, 0.9, 1.0], abs=1e-8)  # both ends
+
+
+def test_a_timer_that_is_not_later_than_now_ends_the_run(scenario: Make) -> None:
+    class Late(Steady):
+        def on_ack(self, ack: AckReport, /) -> None:
+            self.timer_s = ack.now_s
+
+    with pytest.raises(_core.LawFailed, match=r"the timer is set to .* s; it must be later than now"):
+        trace(scenario(window_law=external()), Late)
+    with pytest.raises(ValueError, match="timer_s must be a time or None, not NaN"):
+        Late().timer_s = float("nan")
+
+
 def test_a_form_of_ecn_that_is_none_is_an_error(tmp_path: Path) -> None:
     text = (Path(__file__).parent.parent / "laws/scalable.py").read_text(encoding="utf-8")
     (tmp_path / "wrong.py").write_text(text.replace("accecn-ect1", "accecn-ect2"), encoding="utf-8")

@@ -1,4 +1,4 @@
-//! Congestion controls written in Python, run by the engine.
+//! Congestion controls of the user's own, run by the engine: classes in Python, and libraries in Rust.
 #![expect(clippy::cast_precision_loss, reason = "times and byte counts of a run stay far below 2^53")]
 
 use std::collections::BTreeMap;
@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::law_errors::{failed, Interrupt};
+use crate::native_laws::NativeLaw;
 
 pyo3::create_exception!(_core, LawFailed, PyRuntimeError, "A run whose congestion control raised an exception.");
 
@@ -256,6 +257,21 @@ impl CongestionControl {
         Ok(())
     }
 
+    /// When `on_timer` is called, in simulated seconds and later than now; None for no call. It is None again when the
+    /// call comes.
+    #[getter]
+    fn timer_s(&self) -> Option<f64> {
+        Some(self.window.timer).filter(|timer| !timer.is_never()).map(seconds)
+    }
+    #[setter]
+    fn set_timer_s(&mut self, value: Option<f64>) -> PyResult<()> {
+        if let Some(timer) = value.filter(|timer| timer.is_nan() || *timer < 0.0) {
+            return Err(PyValueError::new_err(format!("timer_s must be a time or None, not {timer}")));
+        }
+        self.window.timer = value.map_or(Time::MAX, Time::from_secs_f64);
+        Ok(())
+    }
+
     /// The random number generator of this congestion control, seeded from the run's seed, the replicate and the flow.
     /// The class must set `uses_random = True`.
     #[getter]
@@ -317,24 +333,49 @@ impl CongestionControl {
     #[pyo3(signature = (now_s, /))]
     #[expect(unused_variables, clippy::unused_self, reason = "the signature of what subclasses override")]
     fn on_undo(&self, now_s: f64) {}
+
+    /// Called at `timer_s`, while the connection is open.
+    #[pyo3(signature = (now_s, /))]
+    #[expect(unused_variables, clippy::unused_self, reason = "the signature of what subclasses override")]
+    fn on_timer(&self, now_s: f64) {}
 }
 
-/// The classes of congestion controls in a run, by the digests of their code.
-pub struct Classes {
-    pub classes: BTreeMap<u128, Py<PyType>>,
+/// A congestion control of the user's own.
+#[derive(FromPyObject)]
+pub enum OwnLaw {
+    #[pyo3(transparent)]
+    Class(Py<PyType>),
+    #[pyo3(transparent)]
+    Native(Py<NativeLaw>),
+}
+
+/// The congestion controls of the user's own in a run, by the digests of their code.
+pub struct OwnLaws {
+    pub laws: BTreeMap<u128, OwnLaw>,
     pub interrupt: Interrupt,
 }
 
-/// Parses the digests by which a scenario names the classes.
-pub fn by_id(classes: BTreeMap<String, Py<PyType>>) -> PyResult<BTreeMap<u128, Py<PyType>>> {
-    let id = |text: &str| text.parse::<LawId>().map_err(|why| PyValueError::new_err(why.to_string()));
-    classes.into_iter().map(|(digest, class)| Ok((id(&digest)?.0, class))).collect()
+impl OwnLaws {
+    /// Whether all of them are in Rust, so that the run needs no GIL.
+    pub fn are_native(&self) -> bool {
+        self.laws.values().all(|law| matches!(law, OwnLaw::Native(_)))
+    }
 }
 
-impl Laws for Classes {
+/// Parses the digests by which a scenario names them.
+pub fn by_id(laws: BTreeMap<String, OwnLaw>) -> PyResult<BTreeMap<u128, OwnLaw>> {
+    let id = |text: &str| text.parse::<LawId>().map_err(|why| PyValueError::new_err(why.to_string()));
+    laws.into_iter().map(|(digest, law)| Ok((id(&digest)?.0, law))).collect()
+}
+
+impl Laws for OwnLaws {
     fn make(&mut self, id: LawId, flow: &Flow) -> Result<Box<dyn Contract>, LawError> {
-        let Some(class) = self.classes.get(&id.0) else {
-            return Err(LawError(format!("the congestion control with digest {id} was not given to this run")));
+        let class = match self.laws.get(&id.0) {
+            Some(OwnLaw::Class(class)) => class,
+            Some(OwnLaw::Native(law)) => return law.get().make(flow.seed),
+            None => {
+                return Err(LawError(format!("the congestion control with digest {id} was not given to this run")));
+            }
         };
         Python::attach(|py| {
             let class = class.bind(py);
@@ -427,5 +468,9 @@ impl Contract for PyLaw {
 
     fn on_undo(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
         self.call("on_undo", window, |_, object| object.call_method1("on_undo", (seconds(now),)).map(Bound::unbind))
+    }
+
+    fn on_timer(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
+        self.call("on_timer", window, |_, object| object.call_method1("on_timer", (seconds(now),)).map(Bound::unbind))
     }
 }

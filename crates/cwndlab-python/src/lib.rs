@@ -6,6 +6,7 @@ mod captures;
 mod kinds;
 mod law_errors;
 mod laws;
+mod native_laws;
 mod packetdrill;
 mod profiles;
 mod records;
@@ -28,7 +29,7 @@ fn version() -> &'static str {
 /// Digest of the sources of all crates, Cargo.lock and the compiler's version: part of every result's key.
 #[pyfunction]
 fn engine_digest() -> &'static str {
-    env!("CWNDLAB_ENGINE_DIGEST")
+    cwndlab_law::ENGINE_DIGEST
 }
 
 /// The QUIC stacks of this build: the crate and version of each, by name.
@@ -47,6 +48,8 @@ mod _core {
     use super::kinds::kinds;
     #[pymodule_export]
     use super::laws::{AckReport, CongestionControl, LawFailed, LossEvent, RateSample};
+    #[pymodule_export]
+    use super::native_laws::NativeLaw;
     #[pymodule_export]
     use super::packetdrill::packetdrill;
     #[pymodule_export]

@@ -10,11 +10,10 @@ use cwndlab_records::Recorder;
 use cwndlab_units::Time;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
 
 use crate::applications::Application;
 use crate::law_errors::Interrupt;
-use crate::laws::{self, Classes, LawFailed};
+use crate::laws::{self, LawFailed, OwnLaw, OwnLaws};
 use crate::records::Records;
 use crate::refusal::{parse, refused};
 
@@ -57,7 +56,7 @@ pub fn run(
     max_memory_bytes: Option<u64>,
     max_seconds: Option<f64>,
     stopped: Option<Py<PyAny>>,
-    laws: Option<BTreeMap<String, Py<PyType>>>,
+    laws: Option<BTreeMap<String, OwnLaw>>,
 ) -> PyResult<Records> {
     Scenario::new(scenario_json)?.run(py, seed, replicate, max_events, max_memory_bytes, max_seconds, stopped, laws)
 }
@@ -88,7 +87,7 @@ impl Scenario {
         max_memory_bytes: Option<u64>,
         max_seconds: Option<f64>,
         stopped: Option<Py<PyAny>>,
-        laws: Option<BTreeMap<String, Py<PyType>>>,
+        laws: Option<BTreeMap<String, OwnLaw>>,
     ) -> PyResult<Records> {
         let default = Budget::default();
         let budget = Budget {
@@ -96,10 +95,9 @@ impl Scenario {
             memory_bytes: max_memory_bytes.unwrap_or(default.memory_bytes),
         };
         let mut watch = Watch::new(py, max_seconds, stopped, self.scenario.duration_ns)?;
-        let classes = laws::by_id(laws.unwrap_or_default())?;
-        let in_python = !classes.is_empty();
         let interrupt = Interrupt::default();
-        let laws = Classes { classes, interrupt: Interrupt::clone(&interrupt) };
+        let laws = OwnLaws { laws: laws::by_id(laws.unwrap_or_default())?, interrupt: Interrupt::clone(&interrupt) };
+        let in_python = !laws.are_native();
         let go = || {
             let go_on = &mut |now| watch.go_on(now);
             catch_unwind(AssertUnwindSafe(|| simulate(&self.scenario, seed, replicate, budget, laws, go_on)))
@@ -134,13 +132,13 @@ fn simulate(
     seed: u64,
     replicate: u64,
     budget: Budget,
-    laws: Classes,
+    laws: OwnLaws,
     go_on: &mut dyn FnMut(Time) -> bool,
 ) -> Result<Records, Failure> {
     let simulation = Simulation::new(scenario, seed, replicate, Recorder::new(scenario));
     let simulation = simulation.map_err(|error| Failure::Refused(error.to_string()))?.with_budget(budget);
     let simulation = simulation.with_stacks(Box::new(cwndlab_quic::QuicStacks::new()));
-    let simulation = if laws.classes.is_empty() { simulation } else { simulation.with_laws(scenario, Box::new(laws)) };
+    let simulation = if laws.laws.is_empty() { simulation } else { simulation.with_laws(scenario, Box::new(laws)) };
     let (summary, recorder) = simulation.run_while(go_on).map_err(Failure::Ended)?;
     Ok(Records::new(recorder.finish(), summary))
 }

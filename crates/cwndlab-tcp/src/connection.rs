@@ -165,6 +165,7 @@ impl Connection {
         failures: LawFailures,
     ) {
         self.sender.cc.attach(law, flow, failures);
+        self.sender.extra.get_or_insert_default().has_law_timer = true;
         if self.state == State::Established {
             self.sender.start(cfg, now, self.mtu(cfg)); // again: without a handshake, the sender started without this law
         }
@@ -254,16 +255,25 @@ impl Connection {
         self.timers.next().min(self.sender.snd.timer.at())
     }
 
+    /// When the timer of an external law expires; [`Time::MAX`] if it is not running, or the connection is not open.
+    fn law_timer(&self) -> Time {
+        if self.state.may_send() {
+            self.sender.cc.timer()
+        } else {
+            Time::MAX
+        }
+    }
+
     /// The earliest time at which [`Connection::handle_timeout`] must be called; [`Time::MAX`] if none.
     #[inline]
     pub fn poll_timeout(&self) -> Time {
-        self.next_timer().min(self.gives_up_at())
+        self.next_timer().min(self.gives_up_at()).min(self.law_timer())
     }
 
     /// The time of the next timeout; `None` if it is not before `at`.
     #[inline]
     pub fn timeout_before(&self, at: Time) -> Option<Time> {
-        if self.next_timer() >= at && self.sender.socket().is_none() {
+        if self.next_timer() >= at && self.sender.has_no_rare_timer() {
             return None;
         }
         Some(self.poll_timeout()).filter(|&timeout| timeout < at)
@@ -295,6 +305,9 @@ impl Connection {
                 _ => self.on_retransmission_timeout(cfg, now),
             }
             self.start_user_timeout(now);
+        }
+        if self.law_timer() <= now {
+            self.sender.cc.on_timer(now, self.sender.snd.mss);
         }
         if self.gives_up_at() <= now {
             self.fail(CloseReason::RetransmitTimeout);

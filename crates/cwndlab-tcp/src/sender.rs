@@ -63,6 +63,8 @@ pub(crate) struct Extra {
     pub delays: bool,
     /// The send buffer, if it is limited.
     pub buffer: Option<Box<SendBuffer>>,
+    /// Whether an external law is attached, which may set a timer.
+    pub has_law_timer: bool,
 }
 
 impl Sender {
@@ -140,6 +142,12 @@ impl Sender {
     /// The socket options, to be changed.
     pub fn socket_mut(&mut self) -> Option<&mut SocketOptions> {
         self.extra.as_mut()?.socket.as_deref_mut()
+    }
+
+    /// Whether the connection has neither socket options nor an external law, which may have a timer each.
+    #[inline]
+    pub fn has_no_rare_timer(&self) -> bool {
+        self.extra.as_ref().is_none_or(|extra| extra.socket.is_none() && !extra.has_law_timer)
     }
 
     /// Whether the application requests that less than a full segment wait for more data (`TCP_CORK`, `MSG_MORE`).

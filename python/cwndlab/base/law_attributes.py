@@ -8,11 +8,11 @@ from .errors import StudyError, similar
 from .writing import join_words
 
 #: What a congestion control sets of its connection.
-_OF_OBJECTS = ("cwnd_bytes", "ssthresh_bytes", "pacing_rate_bps")
+_OF_OBJECTS = ("cwnd_bytes", "ssthresh_bytes", "pacing_rate_bps", "timer_s")
 #: What its class may define for the engine.
 _OF_CLASSES = (
     *("uses_slow_start", "owns_recovery", "uses_random", "ecn"),
-    *("on_start", "on_ack", "on_loss", "on_timeout", "on_undo"),
+    *("on_start", "on_ack", "on_loss", "on_timeout", "on_undo", "on_timer"),
 )
 
 
@@ -65,6 +65,7 @@ def _meant(attribute: str) -> str | None:
     plain = attribute.lower().strip("_")
     for name in _OF_OBJECTS:
         stem = name.rpartition("_")[0]
-        if plain in (stem, name) or plain.startswith(f"{stem}_") or plain == stem.replace("_", ""):
+        begins = plain.startswith(f"{stem}_") and stem != "timer"  # a law may count its timers
+        if plain in (stem, name) or begins or plain == stem.replace("_", ""):
             return name
     return similar(plain, _OF_OBJECTS, 0.85)

@@ -1,8 +1,8 @@
-"""Congestion controls written in Python: a class or a file becomes source for other processes.
+"""Congestion controls of the user's own: a class or a file becomes source for other processes.
 
-A control travels as the text of the module that defines it. Each process executes that text again, so the
-digest in a run's key covers what ran: the text, the class's name, and the user's own modules that the text
-imports. It covers neither installed packages nor the version of Python.
+A control, also a policy or one in Rust, travels as the text of the module that defines it. Each process
+executes that text again, so the digest in a run's key covers what ran: the text, the class's name, and the
+user's own modules that the text imports. It covers neither installed packages nor the version of Python.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ import json
 import re
 import sys
 import threading
-from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
-from cwndlab._core import CongestionControl, tcp_knobs
+from cwndlab._core import CongestionControl, NativeLaw, tcp_knobs
 
 from .errors import StudyError, nearest, similar
 from .law_attributes import check_attributes
 from .usercode import digest_of_code, digest_of_imports, execute, read_source, stop_loading
 
+#: What the engine runs: a class, or a law in Rust.
+Law = type[CongestionControl] | NativeLaw
 _NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
 #: How the name of a file with a trained policy ends.
 POLICY_FILE = ".onnx"
@@ -77,7 +79,7 @@ class LawCode:
 #: What to do about a name that is not known.
 OF_YOUR_OWN = (
     "one of your own in Python needs --cc FILE.py:CLASS, a trained policy --cc FILE.onnx, "
-    "one in C `cwndlab linux build --law FILE.c`"
+    "one in Rust --cc-crate FOLDER, one in C `cwndlab linux build --law FILE.c`"
 )
 #: A name as kernels give it to a congestion control: at most 15 characters (TCP_CA_NAME_MAX).
 _KERNEL_NAME = re.compile(r"[\w+-]{1,15}\Z", re.ASCII)
@@ -123,7 +125,7 @@ def misspelt(name: str) -> str | None:
 
 
 def codes_of(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:
-    """The controls that a caller hands over by their names: classes, "FILE.py:CLASS" or "FILE.onnx"."""
+    """The controls that a caller hands over by their names: classes, or as `from_file` takes them."""
     stop_loading()
     made = {}
     for name, control in controls.items():
@@ -148,62 +150,59 @@ def from_class(name: str, cls: type[CongestionControl]) -> LawCode:
 
 
 def from_file(spec: str) -> LawCode:
-    """A class in a file, as `--cc [NAME=]FILE.py[:CLASS]` names it, or a policy in FILE.onnx. Runs it."""
+    """A class in a file, as `--cc [NAME=]FILE.py[:CLASS]` names it, a policy in FILE.onnx, or the folder of a
+    crate. Runs it.
+    """
     found = _SPEC.match(spec)
     file = Path(found["file"]) if found else Path(spec)
     if found is not None and file.suffix == POLICY_FILE:
-        return _from_policy(found["name"] or re.sub(r"[^a-z0-9_-]", "-", file.stem.lower()), file)
+        name = found["name"] or re.sub(r"[^a-z0-9_-]", "-", file.stem.lower())
+        return _written(name, "Policy", file, import_module("cwndlab.apps.policy.onnx").write_module(file))
+    if found is not None and file.is_dir():
+        crate = import_module("cwndlab.apps.law_crate.crate")
+        return _written(found["name"] or crate.default_name(file), "Law", file, crate.write_module(file))
     if found is None or file.suffix != ".py":
-        raise StudyError(f"{spec!r} names no Python file", key="--cc", right="write FILE.py:CLASS")
+        right = "write FILE.py:CLASS, FILE.onnx, or the folder of a crate"
+        raise StudyError(f"{spec!r} names no Python file", key="--cc", right=right)
     source = read_source(file, "--cc")
     module = execute(source, str(file), "--cc")
-    classes = {
+    laws = {
         name: value
         for name, value in vars(module).items()
-        if isinstance(value, type)
-        and issubclass(value, CongestionControl)
-        and value.__module__ == module.__name__
+        if isinstance(value, NativeLaw) or (_is_class(value) and value.__module__ == module.__name__)
     }
-    class_name = found["cls"] or (next(iter(classes)) if len(classes) == 1 else None)
-    if class_name not in classes:
+    class_name = found["cls"] or (next(iter(laws)) if len(laws) == 1 else None)
+    if class_name not in laws:
         problem = (
             f"{file} has no congestion control {class_name}"
             if class_name
-            else f"{file} has {len(classes)} classes"
+            else f"{file} has {len(laws)} classes"
         )
-        right = f"write {file}:CLASS; {nearest(class_name or '', classes)}"
+        right = f"write {file}:CLASS; {nearest(class_name or '', laws)}"
         raise StudyError(problem, key="--cc", right=right)
-    cls = classes[class_name]
+    law = laws[class_name]
     name = found["name"] or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", class_name).lower()
-    _check(name, cls)
-    return _code(name, cls, file, source)
+    if isinstance(law, NativeLaw):
+        return _written(name, class_name, file, source)
+    _check(name, law)
+    return _code(name, law, file, source)
 
 
-def _from_policy(name: str, file: Path) -> LawCode:
-    """The policy in an ONNX file, as a module that holds the whole file."""
-    try:
-        model = file.read_bytes()
-    except OSError as error:
-        raise StudyError(f"{file} cannot be read: {error.strerror}", key="--cc") from None
-    source = f"""# The policy in {file.name}.
-from base64 import b64decode
-
-from cwndlab.apps.policy.onnx import onnx_policy
-
-Policy = onnx_policy(b64decode("{b64encode(model).decode()}"), {file.name!r})
-"""
-    code = LawCode(name, "Policy", str(file), source, uses_random=False, imports=digest_of_imports(source))
-    _check(name, load(code))
-    return code
+def _written(name: str, class_name: str, file: Path, source: str) -> LawCode:
+    """The control of a module that an application wrote for a file."""
+    code = LawCode(name, class_name, str(file), source, uses_random=False, imports=digest_of_imports(source))
+    law = load(code)
+    _check(name, law)
+    return replace(code, uses_random=bool(law.uses_random), ecn=_form_of_ecn(name, file, law))
 
 
-def load(code: LawCode) -> type[CongestionControl]:
+def load(code: LawCode) -> Law:
     """The class, made from its source; once per process."""
     with _lock:
         known = _loaded.get(code.digest)
         if known is None:
             made = getattr(execute(code.source, code.file, "--cc"), code.class_name, None)
-            if not (isinstance(made, type) and issubclass(made, CongestionControl)):
+            if not (isinstance(made, NativeLaw) or _is_class(made)):
                 raise StudyError(
                     f"{code.file}: has no congestion control {code.class_name}", key=f"cc[{code.name!r}]"
                 )
@@ -212,26 +211,38 @@ def load(code: LawCode) -> type[CongestionControl]:
 
 
 _lock = threading.Lock()
-_loaded: dict[str, type[CongestionControl]] = {}
+_loaded: dict[str, Law] = {}
+
+
+def _is_class(value: object) -> TypeGuard[type[CongestionControl]]:
+    return isinstance(value, type) and issubclass(value, CongestionControl)
 
 
 def _code(name: str, cls: type[CongestionControl], file: Path, source: str) -> LawCode:
     """The source of a class. StudyError for an attribute that it misspells, or a form of ECN that is none."""
     check_attributes(source, cls.__qualname__, str(file))
-    ecn, known = getattr(cls, "ecn", ""), _choices("ecn")
-    if ecn and ecn not in known:
-        problem = f"{file}: {cls.__qualname__} has ecn = {ecn!r}, which is no form of ECN"
-        raise StudyError(problem, key=f"cc[{name!r}]", right=nearest(str(ecn), known))
-    imports = digest_of_imports(source)
+    ecn, imports = _form_of_ecn(name, file, cls), digest_of_imports(source)
     return LawCode(name, cls.__qualname__, str(file), source, bool(cls.uses_random), imports, ecn)
 
 
-def _check(name: str, cls: type) -> None:
+def _form_of_ecn(name: str, file: Path, law: Law) -> str:
+    """The form of ECN that a control states, or empty. StudyError if there is no such form."""
+    ecn, known = str(getattr(law, "ecn", "")), _choices("ecn")
+    if ecn and ecn not in known:
+        problem = f"{file}: {name} has ecn = {ecn!r}, which is no form of ECN"
+        raise StudyError(problem, key=f"cc[{name!r}]", right=nearest(ecn, known))
+    return ecn
+
+
+def _check(name: str, law: object) -> None:
     key = f"cc[{name!r}]"
     if not _NAME.match(name):
         raise StudyError(f"{name!r} is not a name", key=key, right="use lower-case letters, digits, - and _")
     if name in built_in():
         raise StudyError(f"{name} is a window law of the engine", key=key, right="choose another name")
+    if isinstance(law, NativeLaw):
+        return
+    cls = law if isinstance(law, type) else type(law)
     if not issubclass(cls, CongestionControl):
         raise StudyError(
             f"{cls.__qualname__} is not a cwndlab.CongestionControl", key=key, right="derive it from that"

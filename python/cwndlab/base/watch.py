@@ -6,13 +6,14 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
 from traceback import walk_tb
 from types import FrameType
+from typing import NoReturn
 
-from cwndlab._core import LawFailed
+from cwndlab._core import LawFailed, NativeLaw
 
 from .usercode import PREFIX
 
@@ -59,16 +60,19 @@ def limit_calls(needed: object = True) -> Iterator[None]:
         yield
         return
     thread, limit = threading.get_ident(), limit_s()
+    laws = needed.values() if isinstance(needed, Mapping) else ()
+    native = [law for law in laws if isinstance(law, NativeLaw)]
     over = threading.Event()
     lock = threading.Lock()
 
     def watch() -> None:
-        seen: FrameType | None = None
+        seen: object = None
         since = 0.0
         while not over.wait(limit / LOOKS):
             top = sys._current_frames().get(thread)
-            call = _call(top)
-            if call is None or call is not seen:
+            law = next((law for law in native if law.pending_call is not None), None)
+            call = _call(top) if law is None else (law.name, law.pending_call)
+            if call is None or call != seen:
                 seen, since = call, monotonic()
                 continue
             if monotonic() - since < limit:
@@ -76,6 +80,8 @@ def limit_calls(needed: object = True) -> Iterator[None]:
             with lock:
                 if over.is_set():
                     return
+                if law is not None:
+                    _end_native(law)
                 if end_process is not None and top is not None:
                     end_process(_timeout(_place_text(top, top.f_lineno)))
                 if (model := _model_frame(top)) is None:
@@ -96,6 +102,14 @@ def limit_calls(needed: object = True) -> Iterator[None]:
                 over.set()
         except CallTimeout:  # raised as the call returned
             over.set()
+
+
+def _end_native(law: NativeLaw) -> NoReturn:
+    """Ends the process: nothing else ends a call in Rust."""
+    if end_process is not None:
+        end_process(_timeout(law.name))
+    sys.stderr.write(f"error: {_timeout(law.name)}\n")
+    os._exit(1)
 
 
 def _call(frame: FrameType | None) -> FrameType | None:

@@ -120,9 +120,10 @@ CcOption = Annotated[
     list[str] | None,
     typer.Option(
         "--cc",
-        metavar="NAME|[NAME=]FILE.py:CLASS",
-        help="a congestion control, of the engine or your own, or a trained policy (FILE.onnx); "
-        "what no cell uses joins the axis of such",
+        "--cc-crate",
+        metavar="NAME|[NAME=]FILE.py:CLASS|FOLDER",
+        help="a congestion control: of the engine, of your own in Python or Rust (a crate's folder), or a "
+        "trained policy (FILE.onnx); what no cell uses joins the axis of such",
         autocompletion=cc_names,
     ),
 ]

@@ -30,7 +30,7 @@ def check_backend(plan: Plan, options: RunOptions) -> None:
         return
     if plan.study.laws:
         right = "leave it out, or run the simulator"
-        raise StudyError("a kernel runs no congestion control in Python", key="--cc", right=right)
+        raise StudyError("a kernel runs no congestion control in Python or Rust", key="--cc", right=right)
     plan.check_kernel()
     if options.backend == "linux-virtual":
         _reject_laws(plan, _not_in_kernel(options.kernel))

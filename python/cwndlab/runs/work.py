@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from cwndlab import _core, metrics
-from cwndlab._core import BudgetError, CongestionControl, LawFailed, RunStopped, default_budget
+from cwndlab._core import BudgetError, LawFailed, RunStopped, default_budget
 from cwndlab.base.arrow_tables import decode_tables, encode_tables
 from cwndlab.base.core import KeptRecords, Records, Value
 from cwndlab.base.errors import ClusterError, RunError
-from cwndlab.base.laws import LawCode, load
+from cwndlab.base.laws import Law, LawCode, load
 from cwndlab.base.watch import limit_calls
 from cwndlab.metrics import MetricCode, code_digest, ensure_known, own_code
 from cwndlab.plan.probes import needed_probes
@@ -47,7 +47,7 @@ class MeasuredRuns:
     #: What a run may use; None: the engine's default.
     max_events: int | None = None
     max_memory_bytes: int | None = None
-    #: Congestion controls in Python.
+    #: Congestion controls of the user's own.
     laws: tuple[LawCode, ...] = ()
     #: Digest of the engine that must run.
     engine: str = field(default_factory=lambda: _core.engine_digest())
@@ -172,8 +172,8 @@ class MeasuredRuns:
         return values | failures.count_failures(view)
 
 
-def classes(laws: Iterable[LawCode]) -> dict[str, type[CongestionControl]]:
-    """The classes by their digests, as the engine takes them. Runs the code that defines them."""
+def classes(laws: Iterable[LawCode]) -> dict[str, Law]:
+    """The laws by their digests, as the engine takes them. Runs the code that defines them."""
     return {law.digest: load(law) for law in laws}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -43,17 +44,20 @@ def ecn_of(law: str) -> str | None:
 
 
 def congestion_control(given: str) -> tuple[str, LawCode | None]:
-    """What `--cc` names: a window law of the engine, a class of the user's own (`[NAME=]FILE.py[:CLASS]`), or
-    a trained policy (`[NAME=]FILE.onnx`).
+    """What `--cc` names: a window law of the engine, a class of the user's own (`[NAME=]FILE.py[:CLASS]`), a
+    trained policy (`[NAME=]FILE.onnx`), or a crate with a law in Rust (`[NAME=]FOLDER`).
 
-    StudyError if it is neither.
+    StudyError if it is none of them.
     """
-    if re.search(r"\.(py(:|\Z)|onnx\Z)", given):
+    is_folder = given not in built_in() and Path(given.partition("=")[2] or given).is_dir()
+    if is_folder or re.search(r"\.(py(:|\Z)|onnx\Z)", given):
         law = from_file(given)
         return law.name, law
     name = NAMES.get(given, given)
     if name not in built_in():
-        right = f"{nearest(given, built_in())}; one of your own is FILE.py:CLASS or FILE.onnx"
+        right = (
+            f"{nearest(given, built_in())}; one of your own is FILE.py:CLASS, FILE.onnx or a crate's folder"
+        )
         raise StudyError(f"there is no congestion control {given!r}", key="--cc", right=right)
     return name, None
 

@@ -261,13 +261,28 @@ impl Controller {
         each_path!(&mut self.law, law => law.on_lost(segment, delivered, now, self.windows), else ());
     }
 
+    /// When an external law's timer expires; [`Time::MAX`] if none is running.
+    pub(crate) fn timer(&self) -> Time {
+        match &self.law {
+            AnyLaw::External(external) => external.timer(),
+            _ => Time::MAX,
+        }
+    }
+
+    /// Calls an external law whose timer has expired.
+    pub(crate) fn on_timer(&mut self, now: Time, mss: u32) {
+        if let AnyLaw::External(external) = &mut self.law {
+            external.on_timer(now, mss, &mut self.windows);
+        }
+    }
+
     /// What the law needs from its connection.
     pub(crate) fn needs(&self) -> Needs {
         self.law.needs()
     }
 
     /// Calls an external law, which may set the window.
-    fn ask(
+    pub(super) fn ask(
         &mut self,
         now: Time,
         mss: u32,

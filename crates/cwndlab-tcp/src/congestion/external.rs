@@ -18,12 +18,15 @@ pub struct Window {
     ssthresh_chosen: bool,
     /// Pacing rate in bit/s. If `None`, the endpoint paces by its window or not at all.
     pub pacing_rate_bps: Option<f64>,
+    /// When [`CongestionControl::on_timer`] is to be called, later than now; [`Time::MAX`] for no call. The timer stops
+    /// before that call.
+    pub timer: Time,
 }
 
 impl Window {
     /// A window and its slow-start threshold, which is infinite if there is none.
     pub fn new(cwnd_bytes: f64, ssthresh_bytes: f64) -> Window {
-        Window { cwnd_bytes, ssthresh_bytes, ssthresh_chosen: false, pacing_rate_bps: None }
+        Window { cwnd_bytes, ssthresh_bytes, ssthresh_chosen: false, pacing_rate_bps: None, timer: Time::MAX }
     }
 
     /// Congestion window.
@@ -145,6 +148,12 @@ pub trait CongestionControl: fmt::Debug + Send {
         let _ = (now, window);
         Ok(())
     }
+
+    /// Called at the time that the law has set in [`Window::timer`], while the connection is open.
+    fn on_timer(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
+        let _ = (now, window);
+        Ok(())
+    }
 }
 
 /// The first failure of a law in a run, shared by the run's connections.
@@ -211,11 +220,24 @@ impl External {
         let Some(law) = self.law.as_deref_mut().filter(|_| self.started) else { return };
         // The law gets its fractional values back, unless the engine has changed cwnd or ssthresh since the last call.
         let own = self.window.filter(|own| whole(own, mss) == current);
-        let pacing_rate_bps = self.window.and_then(|window| window.pacing_rate_bps);
-        let engines = || Window::new(f64::from(current.cwnd), threshold(current.ssthresh));
-        let mut window = own.unwrap_or_else(|| Window { pacing_rate_bps, ..engines() });
+        let mut window = own.unwrap_or_else(|| {
+            let engines = Window::new(f64::from(current.cwnd), threshold(current.ssthresh));
+            self.window.map_or(engines, |Window { pacing_rate_bps, timer, .. }| Window {
+                pacing_rate_bps,
+                timer,
+                ..engines
+            })
+        });
         window.ssthresh_chosen = false;
-        let done = call(law, &mut window).and_then(|()| window.check());
+        let timer = window.timer;
+        let done = call(law, &mut window).and_then(|()| window.check()).and_then(|()| {
+            let (set, now_s) = (window.timer.as_secs_f64(), now.as_secs_f64());
+            if window.timer == timer || window.timer > now {
+                Ok(())
+            } else {
+                Err(LawError(format!("the timer is set to {set} s; it must be later than now, {now_s} s")))
+            }
+        });
         match done {
             Ok(()) => {
                 self.window = Some(window);
@@ -254,6 +276,19 @@ impl External {
     pub fn start(&mut self, start: &Start, windows: &mut Windows) {
         self.started = true;
         self.call(start.now, start.mss, windows, |law, window| law.on_start(start, window));
+    }
+
+    /// When [`CongestionControl::on_timer`] is to be called; [`Time::MAX`] if it is not.
+    pub fn timer(&self) -> Time {
+        self.window.filter(|_| self.law.is_some()).map_or(Time::MAX, |window| window.timer)
+    }
+
+    /// Calls [`CongestionControl::on_timer`].
+    pub fn on_timer(&mut self, now: Time, mss: u32, windows: &mut Windows) {
+        if let Some(window) = &mut self.window {
+            window.timer = Time::MAX;
+        }
+        self.call(now, mss, windows, |law, window| law.on_timer(now, window));
     }
 
     pub fn grant(&self, cwnd_bytes: u64) -> Grant {

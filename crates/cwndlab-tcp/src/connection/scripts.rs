@@ -18,6 +18,7 @@ mod acked;
 mod close;
 mod ecn;
 mod flow;
+mod law_timer;
 mod linux;
 mod linux_2;
 mod linux_sender;

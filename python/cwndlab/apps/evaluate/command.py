@@ -35,8 +35,10 @@ CcOption = Annotated[
     list[str] | None,
     typer.Option(
         "--cc",
-        metavar="NAME|[NAME=]FILE.py:CLASS",
-        help="a congestion control to evaluate, of the engine or your own, a trained policy (FILE.onnx), or "
+        "--cc-crate",
+        metavar="NAME|[NAME=]FILE.py:CLASS|FOLDER",
+        help="a congestion control to evaluate: of the engine, of your own in Python or Rust (a crate's "
+        "folder), a trained policy (FILE.onnx), or "
         'knobs of TCP: NAME={ cc = "cubic", … }; may be repeated',
         autocompletion=cc_names,
     ),

@@ -255,7 +255,7 @@ def _prepare(
             raise StudyError(problem, key="--stack", right="run the simulator")
         if subject.law is not None:
             right = "leave it out, or run the simulator"
-            raise StudyError("a kernel runs no congestion control in Python", key="--cc", right=right)
+            raise StudyError("a kernel runs no congestion control in Python or Rust", key="--cc", right=right)
         if subject.kind == "cc" and _lacks(stack, subject, offered):
             raise StudyError(
                 f"the kernel has no congestion control {subject.name}",

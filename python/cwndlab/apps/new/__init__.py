@@ -1,1 +1,1 @@
-"""New files to start from: a study, a congestion control in Python or in C."""
+"""New files to start from: a study, a congestion control in Python, Rust or C."""

@@ -1,4 +1,4 @@
-"""`cwndlab new`: a commented study to start from, or a congestion control in Python or in C."""
+"""`cwndlab new`: a commented study to start from, or a congestion control in Python, Rust or C."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from cwndlab.apps.law_crate.crate import ROOT, check_sources
 from cwndlab.base.errors import OutputError, StudyError
 from cwndlab.base.writing import output_errors, write_atomic
 from cwndlab.cli.output import echo
@@ -32,7 +33,24 @@ def write_study(name: str) -> Path:
 
 
 def write_cc(path: str) -> Path:
-    """Writes a congestion control, its test and its study into a new folder; the control's path."""
+    """Writes a congestion control in Python, its test and its study into a new folder; the control's path."""
+    files = {"cc/law.py": "$module.py", "cc/test.py": "test_$module.py", "cc/study.toml": "study.toml"}
+    return _write_folder(path, files, "--cc $module.py:$class")
+
+
+def write_law_rust(path: str) -> Path:
+    """Writes a crate with a congestion control in Rust, its test and its study; the crate's folder."""
+    check_sources()
+    files = {
+        "law-rust/Cargo.toml": "Cargo.toml",
+        "law-rust/lib.rs": "src/lib.rs",
+        "cc/study.toml": "study.toml",
+    }
+    return _write_folder(path, files, "--cc-crate .").parent
+
+
+def _write_folder(path: str, files: Mapping[str, str], law: str) -> Path:
+    """Fills templates into a new folder, as files by the names of a law; the path of the first."""
     folder = Path(path)
     name = folder.name
     if not _NAME.match(name):
@@ -44,15 +62,17 @@ def write_cc(path: str) -> Path:
         "module": module,
         "class": "".join(word.capitalize() for word in words),
         "title": " ".join(words).capitalize(),
+        "crates": str(ROOT / "crates"),
     }
-    files = {"law.py": f"{module}.py", "test.py": f"test_{module}.py", "study.toml": "study.toml"}
+    names["law"] = Template(law).substitute(names)
+    paths = {template: folder / Template(file).substitute(names) for template, file in files.items()}
     with output_errors(folder):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise OutputError(f"{folder}: exists already; choose another name")
-        folder.mkdir(parents=True, exist_ok=True)
-        for template, file in files.items():
-            _fill(f"cc/{template}", folder / file, names)
-    return folder / files["law.py"]
+        for template, file in paths.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            _fill(template, file, names)
+    return next(iter(paths.values()))
 
 
 def write_law_c(path: str) -> Path:
@@ -78,17 +98,17 @@ def new(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="[cc|law-c] NAME",
+            metavar="[cc|law-rust|law-c] NAME",
             help="of a study (writes NAME.toml); after cc, of a congestion control in Python (a folder); "
-            "after law-c, of one in C for a kernel (NAME.c)",
+            "after law-rust, of one in Rust (a crate); after law-c, of one in C for a kernel (NAME.c)",
         ),
     ],
 ) -> None:
-    """Create a commented study to start from; `new cc NAME` and `new law-c NAME`: a congestion control."""
-    if words in (["cc"], ["law-c"]):
+    """Create a commented study to start from; with cc, law-rust or law-c, a congestion control."""
+    known = {"study": write_study, "cc": write_cc, "law-rust": write_law_rust, "law-c": write_law_c}
+    if len(words) == 1 and words[0] in known and words[0] != "study":
         right = f"write for instance cwndlab new {words[0]} mine"
         raise StudyError("the congestion control has no name", right=right)
-    known = {"study": write_study, "cc": write_cc, "law-c": write_law_c}
     kind, name = ("study", words[0]) if len(words) == 1 else (words[0], words[1])
     if len(words) > 2 or kind not in known or not name.strip():
         raise StudyError(
@@ -105,4 +125,5 @@ def _next(kind: str, path: Path) -> str:
         return f"cwndlab run {path}"
     if kind == "law-c":
         return f"cwndlab linux build --law {path}"
-    return f"cwndlab run {path.parent / 'study.toml'} --cc {path} -o {path.parent / 'results'}"
+    folder, law = (path, f"--cc-crate {path}") if kind == "law-rust" else (path.parent, f"--cc {path}")
+    return f"cwndlab run {folder / 'study.toml'} {law} -o {folder / 'results'}"

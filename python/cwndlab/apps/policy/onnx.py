@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -45,6 +46,21 @@ class OnnxPolicy(Policy):
     def stop(self) -> None:
         """Ends the computation under way, after which this model computes no more in this process."""
         self.run_options.terminate = True
+
+
+def write_module(file: Path) -> str:
+    """The module of the policy in a file, with all of the file. StudyError if it cannot be read."""
+    try:
+        model = file.read_bytes()
+    except OSError as error:
+        raise StudyError(f"{file} cannot be read: {error.strerror}", key="--cc") from None
+    return f"""# The policy in {file.name}.
+from base64 import b64decode
+
+from cwndlab.apps.policy.onnx import onnx_policy
+
+Policy = onnx_policy(b64decode("{b64encode(model).decode()}"), {file.name!r})
+"""
 
 
 def onnx_policy(model: bytes, file: str) -> type[OnnxPolicy]:

@@ -96,6 +96,25 @@ fn after_an_error_the_law_is_not_asked_again_and_the_first_one_is_reported() {
 }
 
 #[test]
+fn a_timer_in_the_past_is_an_error_and_one_that_is_left_is_none() {
+    let (_, mut cc, failures) = sender(Time::MAX);
+    let at = Time::from_millis;
+    let mut set = |now, timer| {
+        cc.ask(now, MSS, |_, window| {
+            window.timer = timer;
+            Ok(())
+        });
+        cc.timer()
+    };
+    assert_eq!(set(at(1), at(3)), at(3));
+    assert_eq!(set(at(3), at(3)), at(3), "an ACK at the time of the timer comes before it");
+    assert!(failures.first().is_none());
+    assert!(set(at(3), at(2)).is_never(), "the law is not asked again");
+    let expected = "the timer is set to 0.002 s; it must be later than now, 0.003 s";
+    assert_eq!(failures.first().map(|failure| failure.error.0.as_str()), Some(expected));
+}
+
+#[test]
 fn a_window_that_is_no_number_is_an_error_and_one_below_a_segment_is_a_segment() {
     for (cwnd, wrong) in [(f64::NAN, true), (-1.0, true), (0.0, false), (f64::INFINITY, false)] {
         let window = Window::new(cwnd, f64::INFINITY);
