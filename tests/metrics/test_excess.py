@@ -130,6 +130,7 @@ def test_what_runs_draw_in_excess_is_0_on_average_though_many_objects_are_unfini
         {"kind": "lognormal-pareto", "median": 2e3, "sigma": 1.0, "tail_from": 8e3, "tail_alpha": 1.5}
         | {"max": 9e4},
         {"kind": "empirical", "values": [300, 5000, 80000], "counts": [7, 2, 1]},
+        {"kind": "cdf", "points": [[200.0, 0.3], [200.0, 0.4], [9000.0, 0.8], [80000.0, 1.0]]},
     ],
     ids=lambda written: written["kind"],
 )  # fmt: skip
@@ -159,6 +160,9 @@ def _draw(written: dict[str, object], rng: np.random.Generator, n: int) -> np.nd
             body = rng.lognormal(math.log(d["median"]), d["sigma"], n)
             tail = d["tail_from"] * rng.random(n) ** (-1.0 / d["tail_alpha"])
             return np.where(body > d["tail_from"], tail, body)
+        case "cdf":
+            points = np.asarray(written["points"])
+            return np.interp(rng.random(n), points[:, 1], points[:, 0])
     values, counts = (np.asarray(written[key], float) for key in ("values", "counts"))
     return rng.choice(values, n, p=counts / counts.sum())
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(shutil.which("cargo") is None, reason="no cargo"
 #: Losses at random, and the engine's Reno next to the one in the crate.
 STUDY = """
 title = "Reno twice"
-measure = ["goodput", "loss_rate", "timeouts"]
+measure = ["goodput", "loss_rate", "fast_retransmits"]
 [dumbbell]
 rate = "10Mbps"
 rtt = "40ms"
@@ -108,7 +108,7 @@ def test_reno_in_a_crate_is_reno_in_the_engine_and_is_built_again_from_the_resul
     found = values(result)
     for (cell, quantity), runs in found.items():
         assert runs == found[cell.replace("cc=tested", "cc=reno"), quantity]
-    assert min(found["cc=tested", "timeouts"]) > 0
+    assert min(found["cc=tested", "fast_retransmits"]) > 0
     (kept,) = json.loads((out / "provenance.json").read_text())["congestion_controls"]
     digest = from_file(str(law)).digest
     assert kept["digest"] == digest and kept["class"] == "Law" and kept["file"] == str(law)

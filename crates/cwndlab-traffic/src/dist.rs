@@ -85,6 +85,11 @@ pub enum Dist {
         /// how often each value was observed
         counts: Vec<u64>,
     },
+    /// A distribution function given by points, with straight lines between them, as flow sizes are published.
+    Cdf {
+        /// value and share of all values up to it, in ascending order; the last share is 1
+        points: Vec<(f64, f64)>,
+    },
     /// One of the scenario's shared [`Distributions`], by name.
     Named {
         /// key in [`Distributions`]
@@ -127,6 +132,7 @@ enum Kind {
     Lognormal { mu: f64, sigma: f64, max: f64 },
     LognormalPareto { mu: f64, sigma: f64, tail_from: f64, tail_alpha: f64, max: f64 },
     Empirical(Arc<Table>),
+    Cdf(Arc<[(f64, f64)]>),
 }
 
 #[derive(Debug)]
@@ -229,17 +235,28 @@ impl Dist {
                 max: positive("max", *max)?,
             },
             Dist::Empirical { values, counts } => {
-                for v in values {
-                    finite("value", *v)?;
-                }
+                values.iter().try_for_each(|value| finite("value", *value).map(drop))?;
                 empirical(values, counts)?
             }
+            Dist::Cdf { points } => by_points(points)?,
             Dist::Named { name } => {
                 let known = || shared.keys().cloned().collect();
                 let unknown = || DistError::Unknown { name: name.clone(), known: known() };
                 return shared.get(name).cloned().ok_or_else(unknown);
             }
         }))
+    }
+}
+
+/// The distribution function with these points.
+fn by_points(points: &[(f64, f64)]) -> Result<Kind, DistError> {
+    let fits = |point: &(f64, f64)| point.0.is_finite() && point.0 >= 0.0 && point.1 >= 0.0;
+    let rises = points.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1);
+    let ends = points.last().is_some_and(|point| point.1.to_bits() == 1f64.to_bits());
+    if points.len() >= 2 && points.iter().all(fits) && rises && ends {
+        Ok(Kind::Cdf(points.into()))
+    } else {
+        Err(DistError::Points)
     }
 }
 
@@ -284,7 +301,17 @@ impl Sampler {
                 let r = rng.random_range(0..total);
                 t.values[t.position(r)]
             }
+            Kind::Cdf(points) => Sampler::value_of_share(points, rng.random::<f64>()),
         }
+    }
+    /// The value up to which this share lies; the first value below the first share.
+    fn value_of_share(points: &[(f64, f64)], share: f64) -> f64 {
+        let above = points.partition_point(|point| point.1 <= share).min(points.len() - 1);
+        if above == 0 {
+            return points[0].0;
+        }
+        let (low, high) = (points[above - 1], points[above]);
+        low.0 + (high.0 - low.0) * ((share - low.1) / (high.1 - low.1)).min(1.0)
     }
     /// Draws one value of an exponential distribution.
     pub(crate) fn exponential(mean: f64, rng: &mut Rng) -> f64 {

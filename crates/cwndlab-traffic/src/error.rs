@@ -50,6 +50,11 @@ pub enum DistError {
     /// The sum of an empirical distribution's counts exceeds 64 bits.
     #[error("the counts' sum exceeds 64 bits")]
     TooManyCounts,
+    /// A distribution by points, of which there are fewer than two, or which do not rise to 1.
+    #[error(
+        "points must be at least two, each with a value and a share that are not below 0 or those before it, and the last share 1"
+    )]
+    Points,
     /// An empirical distribution that has no counts, or only counts of 0.
     #[error("empirical distribution without a single count; at least one must be above 0")]
     NoCounts,
@@ -74,6 +79,9 @@ pub enum DistError {
 /// An invalid specification of an application; the message says what would be right.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum AppError {
+    /// A number of connections that is 0 or too large.
+    #[error("fan_out is {0}; it must be in 1..={MAX_INLINE_OBJECTS}")]
+    FanOut(u32),
     /// The distribution of a field is invalid.
     #[error("{field}: {error}")]
     Field {

@@ -1,15 +1,15 @@
-//! Requests and responses in turn over one persistent connection, like those of netperf's `TCP_RR`.
+//! Requests and responses in turn over persistent connections, like those of netperf's `TCP_RR`, or of a client that asks
+//! several servers at once (partition–aggregate).
 
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::dist::{Dist, Rng, Sampler};
-use crate::error::AppError;
-use crate::event::Losses;
-use crate::event::{Command, Event, ObjectKind, ObjectRecord, Side};
+use crate::error::{AppError, MAX_INLINE_OBJECTS};
+use crate::event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
 use crate::spec::{zero, Application, Setup, Spec};
 
-/// Requests and responses in turn over one connection.
+/// Requests and responses in turn over persistent connections.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -18,10 +18,14 @@ pub struct RrSpec {
     pub request_bytes: Dist,
     /// Bytes of a response.
     pub response_bytes: Dist,
-    /// Time between a response's last byte and the next request.
+    /// Connections over which the client sends a request at once, as to so many servers. A transaction ends with the last
+    /// of their responses.
+    #[serde(default = "one")]
+    pub fan_out: u32,
+    /// Time between a transaction's last byte and the next request.
     #[serde(default = "zero")]
     pub think_s: Dist,
-    /// Time from the application's start to the opening of the connection.
+    /// Time from the application's start to the opening of the connections.
     #[serde(default = "zero")]
     pub first_s: Dist,
     /// Stop after this number of transactions.
@@ -29,8 +33,12 @@ pub struct RrSpec {
     pub transactions: Option<u32>,
 }
 
-/// A client that sends each request a think time after the previous response. A transaction lasts from its request to
-/// the last byte of its response. If the connection breaks, it is opened again.
+fn one() -> u32 {
+    1
+}
+
+/// A client that sends its requests a think time after the previous transaction. A transaction lasts from its requests to
+/// the last byte of the last response. Connections that break are opened again.
 #[derive(Clone)]
 pub struct Rr {
     tcp_client: u16,
@@ -41,13 +49,25 @@ pub struct Rr {
     think: (Sampler, Rng),
     first: Sampler,
     next: u32,
+    lanes: Vec<Lane>,
+    /// Connections that are being opened, or whose responses have not arrived.
+    awaited: u32,
+    current: Option<Transaction>,
+}
+
+/// One of the connections.
+#[derive(Clone, Copy, Default)]
+struct Lane {
     is_open: bool,
     /// Bytes of requests (`up`) and of responses (`down`) on this connection, including the transaction in progress.
     up: u64,
     down: u64,
-    current: Option<Transaction>,
-    /// What the connection had lost when the last response arrived.
-    last: Losses,
+    /// The response in progress.
+    response: u64,
+    /// Whether it is being opened, or its response has not arrived.
+    is_awaited: bool,
+    /// What the connection has lost, as of its last response.
+    losses: Losses,
 }
 
 /// The transaction in progress.
@@ -55,8 +75,9 @@ pub struct Rr {
 struct Transaction {
     index: u32,
     start: Time,
-    response: u64,
-    before: Losses,
+    /// Losses of the connections while it was in progress.
+    losses: Losses,
+    is_broken: bool,
 }
 
 impl Spec for RrSpec {
@@ -69,6 +90,14 @@ impl Spec for RrSpec {
             ("think_s", &self.think_s),
             ("first_s", &self.first_s),
         ]
+    }
+
+    fn check(&self) -> Result<(), AppError> {
+        if (1..=MAX_INLINE_OBJECTS).contains(&self.fan_out) {
+            Ok(())
+        } else {
+            Err(AppError::FanOut(self.fan_out))
+        }
     }
 
     fn build(&self, setup: &mut Setup<'_>) -> Result<Rr, AppError> {
@@ -85,11 +114,9 @@ impl Spec for RrSpec {
             think: (think, (setup.stream)("pauses")),
             first,
             next: 0,
-            is_open: false,
-            up: 0,
-            down: 0,
+            lanes: vec![Lane::default(); self.fan_out as usize],
+            awaited: 0,
             current: None,
-            last: Losses::default(),
         })
     }
 }
@@ -101,78 +128,127 @@ impl Application for Rr {
                 Time::ZERO => self.connect(out),
                 wait => out.push(Command::Timer { at: now + wait }),
             },
-            Event::Timer if self.is_open => self.ask(now, self.last, out),
-            Event::Timer => self.connect(out),
-            Event::Established { side: Side::Client, .. } => self.ask(now, Losses::default(), out),
-            Event::Delivered { conn, side: Side::Server, .. } => {
-                if let Some(current) = &self.current {
-                    out.push(Command::Write { conn, side: Side::Server, bytes: current.response });
+            Event::Timer => self.ask_or_connect(now, out),
+            Event::Established { conn, side: Side::Client } => {
+                self.take_awaited(conn);
+                if self.awaited == 0 {
+                    self.ask_or_connect(now, out);
                 }
             }
-            Event::Delivered { side: Side::Client, losses, .. } => {
-                self.end(now, losses, out);
-                self.last = losses;
-                self.go_on(now, losses, out);
+            Event::Delivered { conn, side: Side::Server, .. } => {
+                let bytes = self.lanes[conn as usize].response;
+                out.push(Command::Write { conn, side: Side::Server, bytes });
+            }
+            Event::Delivered { conn, side: Side::Client, losses, .. } => {
+                self.note_losses(conn, losses);
+                self.take_awaited(conn);
+                self.settle(now, out);
             }
             Event::PeerClosed { conn, side: Side::Server } => {
                 out.push(Command::Close { conn, side: Side::Server });
             }
-            Event::Finished { losses, .. } => {
-                self.end(Time::MAX, losses, out);
-                self.is_open = false;
-                self.go_on(now, losses, out);
+            Event::Finished { conn, losses, .. } => {
+                self.note_losses(conn, losses);
+                let is_broken = self.take_awaited(conn);
+                if let Some(current) = &mut self.current {
+                    current.is_broken |= is_broken;
+                }
+                let lane = &mut self.lanes[conn as usize];
+                *lane = Lane { response: lane.response, ..Lane::default() };
+                self.settle(now, out);
             }
-            Event::End => self.end(Time::MAX, Losses::default(), out),
+            Event::End => self.end(Time::MAX, out),
             Event::Established { .. } | Event::Answered { .. } | Event::Arrived { .. } | Event::PeerClosed { .. } => {}
         }
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        (size_of::<Lane>() * self.lanes.len()) as u64
     }
 }
 
 impl Rr {
+    /// Opens the connections that are not open.
     fn connect(&mut self, out: &mut Vec<Command>) {
-        (self.is_open, self.up, self.down) = (true, 0, 0);
-        out.push(Command::Connect { conn: 0, tcp_client: self.tcp_client, tcp_server: self.tcp_server });
+        for (conn, lane) in (0..).zip(&mut self.lanes) {
+            if !lane.is_open {
+                *lane = Lane { is_open: true, is_awaited: true, ..Lane::default() };
+                self.awaited += 1;
+                out.push(Command::Connect { conn, tcp_client: self.tcp_client, tcp_server: self.tcp_server });
+            }
+        }
     }
 
-    /// Begins the next transaction after a think time. After the last transaction, closes the client's end.
-    fn go_on(&mut self, now: Time, losses: Losses, out: &mut Vec<Command>) {
+    fn ask_or_connect(&mut self, now: Time, out: &mut Vec<Command>) {
+        if self.lanes.iter().all(|lane| lane.is_open) {
+            self.ask(now, out);
+        } else {
+            self.connect(out);
+        }
+    }
+
+    /// Notes that a connection is open, or its response has arrived, or neither will ever be. Returns whether it was
+    /// awaited.
+    fn take_awaited(&mut self, conn: u32) -> bool {
+        let was_awaited = std::mem::take(&mut self.lanes[conn as usize].is_awaited);
+        self.awaited -= u32::from(was_awaited);
+        was_awaited
+    }
+
+    /// Adds what a connection has lost since its last response to the losses of the transaction.
+    fn note_losses(&mut self, conn: u32, losses: Losses) {
+        let lane = &mut self.lanes[conn as usize];
+        if let Some(current) = &mut self.current {
+            current.losses = current.losses.plus(losses.since(lane.losses));
+        }
+        lane.losses = losses;
+    }
+
+    /// Ends the transaction once nothing is awaited, and begins the next one after a think time. After the last
+    /// transaction, closes the client's ends.
+    fn settle(&mut self, now: Time, out: &mut Vec<Command>) {
+        if self.awaited > 0 {
+            return;
+        }
+        self.end(now, out);
         if self.limit.is_some_and(|limit| self.next >= limit) {
-            if self.is_open {
-                out.push(Command::Close { conn: 0, side: Side::Client });
+            for (conn, lane) in (0..).zip(&mut self.lanes) {
+                if std::mem::take(&mut lane.is_open) {
+                    out.push(Command::Close { conn, side: Side::Client });
+                }
             }
             return;
         }
         match self.think.0.draw_time(&mut self.think.1) {
-            Time::ZERO if self.is_open => self.ask(now, losses, out),
+            Time::ZERO if self.lanes.iter().all(|lane| lane.is_open) => self.ask(now, out),
             wait => out.push(Command::Timer { at: now + wait }),
         }
     }
 
-    fn ask(&mut self, now: Time, before: Losses, out: &mut Vec<Command>) {
-        let request = self.request.0.draw_bytes(&mut self.request.1);
-        let response = self.response.0.draw_bytes(&mut self.response.1);
-        self.up += request;
-        self.down += response;
-        self.current = Some(Transaction { index: self.next, start: now, response, before });
+    fn ask(&mut self, now: Time, out: &mut Vec<Command>) {
+        self.current = Some(Transaction { index: self.next, start: now, losses: Losses::default(), is_broken: false });
         self.next += 1;
-        out.push(Command::Write { conn: 0, side: Side::Client, bytes: request });
-        out.push(Command::NotifyAt { conn: 0, side: Side::Server, total: self.up });
-        out.push(Command::NotifyAt { conn: 0, side: Side::Client, total: self.down });
+        self.awaited = self.lanes.len() as u32;
+        for (conn, lane) in (0..).zip(&mut self.lanes) {
+            let request = self.request.0.draw_bytes(&mut self.request.1);
+            lane.response = self.response.0.draw_bytes(&mut self.response.1);
+            lane.is_awaited = true;
+            lane.up += request;
+            lane.down += lane.response;
+            out.push(Command::Write { conn, side: Side::Client, bytes: request });
+            out.push(Command::NotifyAt { conn, side: Side::Server, total: lane.up });
+            out.push(Command::NotifyAt { conn, side: Side::Client, total: lane.down });
+        }
     }
 
     /// Records the transaction in progress, if any.
-    fn end(&mut self, end: Time, losses: Losses, out: &mut Vec<Command>) {
+    fn end(&mut self, now: Time, out: &mut Vec<Command>) {
         let Some(current) = self.current.take() else { return };
-        let losses = losses.since(current.before);
-        let record = ObjectRecord::of_one_connection(
-            ObjectKind::Transaction,
-            current.index,
-            current.start,
-            end,
-            current.response,
-            losses,
-        );
-        out.push(Command::Record(record));
+        let end = if current.is_broken { Time::MAX } else { now };
+        let bytes = self.lanes.iter().map(|lane| lane.response).sum();
+        let (kind, losses) = (ObjectKind::Transaction, current.losses);
+        let record = ObjectRecord::of_one_connection(kind, current.index, current.start, end, bytes, losses);
+        out.push(Command::Record(ObjectRecord { connections: self.lanes.len() as u16, ..record }));
     }
 }
 
@@ -180,6 +256,7 @@ impl Rr {
 mod tests {
     use cwndlab_units::Time;
 
+    use crate::event::{Command, Event, Losses, Side};
     use crate::testing::{app, Network};
 
     const JSON: &str = r#"{"kind": "rr", "request_bytes": {"kind": "fixed", "value": 100},
@@ -214,5 +291,63 @@ mod tests {
         let net = net.run(Time::from_secs(60));
         assert_eq!(net.connects.len(), 2);
         assert_eq!(net.records.len(), 2);
+    }
+
+    const FAN_OUT: &str = r#"{"kind": "rr", "request_bytes": {"kind": "fixed", "value": 100}, "fan_out": 3,
+        "response_bytes": {"kind": "fixed", "value": 5000}, "think_s": {"kind": "fixed", "value": 0.5}}"#;
+
+    #[test]
+    fn requests_to_several_servers_are_one_transaction() {
+        let net = Network::new(app(FAN_OUT, 1).unwrap(), Time::from_millis(100)).run(Time::from_secs(3));
+        assert_eq!(net.connects.len(), 3);
+        let starts: Vec<u64> = net.records.iter().map(|record| record.start.as_nanos() / 1_000_000).collect();
+        assert_eq!(starts, [100, 700, 1300, 1900, 2500]);
+        for record in &net.records {
+            assert_eq!((record.end - record.start, record.bytes), (Time::from_millis(100), 15_000));
+            assert_eq!(record.connections, 3);
+        }
+    }
+
+    #[test]
+    fn a_connection_that_cannot_be_opened_is_tried_again_before_the_first_transaction() {
+        let mut net = Network::new(app(FAN_OUT, 1).unwrap(), Time::from_millis(100));
+        net.broken = [1].into();
+        let net = net.run(Time::from_secs(3));
+        assert_eq!(net.connects.len(), 4);
+        assert_eq!(net.records[0].start, Time::from_millis(400 + 500 + 100));
+    }
+
+    #[test]
+    fn a_transaction_without_one_of_its_responses_is_unfinished_and_that_connection_opened_again() {
+        let mut app = app(FAN_OUT, 1).unwrap();
+        let at = Time::from_millis;
+        let mut handle = |now, event| {
+            let mut out = Vec::new();
+            app.handle(at(now), event, &mut out);
+            out
+        };
+        let lost = |retransmits| Losses { retransmits, timeouts: 0 };
+        let arrived = |conn| Event::Delivered { conn, side: Side::Client, total: 5000, losses: lost(2) };
+        assert_eq!(handle(0, Event::Start).len(), 3);
+        for conn in 0..3 {
+            handle(100, Event::Established { conn, side: Side::Client });
+        }
+        assert!(handle(200, arrived(0)).is_empty() && handle(200, arrived(2)).is_empty());
+        let broken = handle(300, Event::Finished { conn: 1, failed: true, losses: lost(7) });
+        let [Command::Record(record), Command::Timer { at: next }] = broken[..] else { panic!("{broken:?}") };
+        assert!(record.end.is_never());
+        assert_eq!((record.start, record.retransmits, next), (at(100), 11, at(800)));
+        let opened = handle(800, Event::Timer);
+        assert!(matches!(opened[..], [Command::Connect { conn: 1, .. }]), "{opened:?}");
+        assert_eq!(handle(900, Event::Established { conn: 1, side: Side::Client }).len(), 9, "the next requests");
+    }
+
+    #[test]
+    fn a_fan_out_of_no_server_or_of_too_many_is_an_error() {
+        for (count, wrong) in [(0, true), (1, false), (10_000, false), (10_001, true)] {
+            let json = FAN_OUT.replace("\"fan_out\": 3", &format!("\"fan_out\": {count}"));
+            let spec: crate::AppSpec = serde_json::from_str(&json).unwrap();
+            assert_eq!(spec.check(&std::collections::BTreeMap::new()).is_err(), wrong, "{count}");
+        }
     }
 }

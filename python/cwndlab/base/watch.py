@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from time import monotonic
 from traceback import walk_tb
 from types import FrameType
-from typing import NoReturn
 
 from cwndlab._core import LawFailed, NativeLaw
 
@@ -80,10 +79,8 @@ def limit_calls(needed: object = True) -> Iterator[None]:
             with lock:
                 if over.is_set():
                     return
-                if law is not None:
-                    _end_native(law)
                 if end_process is not None and top is not None:
-                    end_process(_timeout(_place_text(top, top.f_lineno)))
+                    end_process(_timeout(law.name if law else _place_text(top, top.f_lineno)))
                 if (model := _model_frame(top)) is None:
                     _raise(thread)
                 else:
@@ -102,14 +99,6 @@ def limit_calls(needed: object = True) -> Iterator[None]:
                 over.set()
         except CallTimeout:  # raised as the call returned
             over.set()
-
-
-def _end_native(law: NativeLaw) -> NoReturn:
-    """Ends the process: nothing else ends a call in Rust."""
-    if end_process is not None:
-        end_process(_timeout(law.name))
-    sys.stderr.write(f"error: {_timeout(law.name)}\n")
-    os._exit(1)
 
 
 def _call(frame: FrameType | None) -> FrameType | None:

@@ -168,6 +168,13 @@ def _beyond(d: Mapping[str, Any], at: float) -> tuple[float, float]:
             values, counts = (np.asarray(d[key], dtype=np.float64) for key in ("values", "counts"))
             shares = np.where(values > at, counts, 0.0) / counts.sum()
             return float(shares.sum()), float(shares @ values)
+        case "cdf":
+            ends, shares = np.asarray(d["points"], dtype=np.float64).T
+            begins = np.insert(ends[:-1], 0, ends[0])  # the first share is at the first value
+            at_least = np.clip(at, begins, ends)
+            beyond = np.where(ends > begins, (ends - at_least) / np.maximum(ends - begins, 1e-300), ends > at)
+            weights = np.diff(shares, prepend=0.0) * beyond
+            return float(weights.sum()), float(weights @ (ends + at_least)) / 2.0
     raise ValueError(f"the expectation of a distribution of kind {d['kind']!r} is not known")
 
 

@@ -139,3 +139,27 @@ fn lognormal_has_its_median_its_mean_and_its_cut() {
     let cut = draws(&Dist::Lognormal { median: 8.0, sigma: 0.5, max: Some(9.0) }, 1000);
     near(cut[cut.len() - 1], 9.0, 1e-9);
 }
+
+#[test]
+fn a_distribution_by_points_has_straight_lines_between_them() {
+    let points = vec![(10.0, 0.0), (10.0, 0.5), (30.0, 0.75), (130.0, 1.0)];
+    let v = draws(&Dist::Cdf { points: points.clone() }, 100_000);
+    let below = |x: f64| v.iter().filter(|s| **s <= x).count() as f64 / v.len() as f64;
+    for (x, share) in [(9.9, 0.0), (10.0, 0.5), (20.0, 0.625), (30.0, 0.75), (80.0, 0.875), (130.0, 1.0)] {
+        assert!((below(x) - share).abs() < 0.005, "{x}: {}", below(x));
+    }
+    near(mean(&v), 0.5 * 10.0 + 0.25 * 20.0 + 0.25 * 80.0, 0.01);
+    let first = draws(&Dist::Cdf { points: vec![(4.0, 1.0), (4.0, 1.0)] }, 10);
+    assert_eq!(first, [4.0; 10]);
+    let broken: [&[(f64, f64)]; 5] = [
+        &[(1.0, 1.0)],
+        &[(1.0, 0.0), (2.0, 0.9)],
+        &[(2.0, 0.0), (1.0, 1.0)],
+        &[(1.0, 0.5), (2.0, 0.4), (3.0, 1.0)],
+        &[(1.0, 0.0), (2.0, 1.5), (3.0, 1.0)],
+    ];
+    for points in broken {
+        let wrong = Dist::Cdf { points: points.to_vec() }.sampler(&BTreeMap::new()).unwrap_err().to_string();
+        assert!(wrong.starts_with("points must be at least two"), "{wrong}");
+    }
+}
