@@ -60,7 +60,14 @@ class StackRecipe:
     def is_built(self) -> bool:
         """Whether studies find it, as the recipe has it now."""
         wrapper = commands_folder() / f"{self.name}-server"
-        return wrapper.is_file() and str(self.folder) in wrapper.read_text(encoding="utf-8")
+        text = wrapper.read_text(encoding="utf-8") if wrapper.is_file() else ""
+        return all(str(path) in text and path.exists() for path in (self.folder, *_certificate()))
+
+
+def _certificate() -> tuple[Path, Path]:
+    """The certificate and the key of all servers, next to the programs, which outlive an installation."""
+    folder = user_cache() / "stacks"
+    return folder / "certificate.pem", folder / "key.pem"
 
 
 def commands_folder() -> Path:
@@ -106,7 +113,9 @@ def build(stack: StackRecipe, say: Callable[[str], None]) -> None:
             partial.rename(folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
-    certificate, key = RECIPES / "certificate.pem", RECIPES / "key.pem"
+    certificate, key = _certificate()
+    for path in (certificate, key):
+        save(path, (RECIPES / path.name).read_text(encoding="utf-8"))
     for role, files in (("server", f"{certificate} {key}"), ("client", f"{certificate}")):
         wrapper = commands_folder() / f"{stack.name}-{role}"
         wrapper.parent.mkdir(parents=True, exist_ok=True)

@@ -47,6 +47,14 @@ def test_a_stack_that_was_built_is_listed_and_found_by_its_name(
     stack = quic_stacks.recipe("quic-go")
     assert stack.is_built and f"{stack.folder}/program server" in (cache / "bin/quic-go-server").read_text()
     assert not quic_stacks.recipe("aioquic").is_built
+    # The programs outlive the installation that built them.
+    assert str(quic_stacks.RECIPES) not in (cache / "bin/quic-go-server").read_text()
+    (cache / "certificate.pem").unlink()
+    assert not stack.is_built
+    quic_stacks.build(stack, print)
+    assert (
+        stack.is_built and (cache / "key.pem").read_bytes() == (quic_stacks.RECIPES / "key.pem").read_bytes()
+    )
 
 
 def test_a_build_that_fails_leaves_nothing_and_says_why(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
