@@ -284,6 +284,8 @@ def test_a_setting_of_the_users_replaces_ours() -> None:
     changed = Recipe(recipe.SERIES["6.12"], config=("TCP_CONG_BBR=n", "HZ=250"))
     assert "CONFIG_TCP_CONG_BBR=y" not in changed.settings
     assert {"CONFIG_TCP_CONG_BBR=n", "CONFIG_HZ=250"} <= set(changed.settings)
+    assert changed.name_of("6.12.5") == f"6.12.5-TCP_CONG_BBR-n-HZ-250-{changed.digest}"
+    assert changed.words == "6.12 with TCP_CONG_BBR=n, HZ=250" and stock().words == "6.12"
     assert changed.digest != stock().digest and stock().digest == stock().digest
     assert Path("arch/um/drivers/router_kern.c") in [place for _, place in recipe.added_files()]
     with pytest.raises(RunError, match="config CONFIG_HZ: KEY=y"):

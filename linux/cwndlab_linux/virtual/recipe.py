@@ -188,8 +188,9 @@ class Recipe:
         return " with ".join([self.series.name, *filter(None, [", ".join(added)])])
 
     def name_of(self, version: str) -> str:
-        """The name of what is built: the version, what its patches and laws are called, and the digest."""
-        stems = [re.sub(r"[^A-Za-z0-9_.]+", "-", path.stem).strip("-.") for path in self._added]
+        """The name of what is built: the version, its patches, laws and settings, and the digest."""
+        names = [*(path.stem for path in self._added), *self.config]
+        stems = [re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-.") for name in names]
         return "-".join([version, *filter(None, ["-".join(filter(None, stems))[:MOST_NAMED]]), self.digest])
 
     @property
