@@ -44,6 +44,8 @@ _OFFLOADS = {
 _NEEDED = 1 << 12 | 1 << 21
 #: Folders of runs: PREFIX + process id + "-" + its start time + "-" + something.
 PREFIX = "cwndlab-live-"
+#: In such a folder, those in which programs may write.
+PROGRAM_FOLDERS = "programs"
 
 
 class SetupError(RuntimeError):

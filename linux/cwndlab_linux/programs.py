@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .hosts import Hosts
-from .netns import drop_capabilities
+from .netns import PROGRAM_FOLDERS, drop_capabilities
 
 #: A server is started so long before its client.
 LEAD_S = 0.1
@@ -115,7 +115,7 @@ class Programs:
         entry = self.hosts.scenario["traffic"][index]
         addresses = {name: self.hosts.program_address(index, name) for name in ("client", "server")}
         name = f"{index}-{end}"
-        own = self.home / "programs" / name
+        own = self.home / PROGRAM_FOLDERS / name
         environment = {key: expand(text, addresses) for key, text in content["environment"].items()}
         return Program(
             index,
@@ -151,7 +151,7 @@ class Programs:
         return float(entry["start_ns"]) / 1e9 - (LEAD_S if one.end == "server" else 0.0)
 
     def _start(self, one: Program) -> None:
-        (self.home / "programs" / f"{one.traffic}-{one.end}").mkdir(parents=True, exist_ok=True)
+        (self.home / PROGRAM_FOLDERS / f"{one.traffic}-{one.end}").mkdir(parents=True, exist_ok=True)
         one.output.parent.mkdir(exist_ok=True)
         self.hosts.namespaces[one.node].enter()
         mine = os.sched_getscheduler(0), os.sched_getparam(0)

@@ -30,7 +30,7 @@ from cwndlab.runs.executors.protocol import Job, Outcome, Progress, Work
 from cwndlab.study.schema import Limits
 
 from . import run_records, stack, validity
-from .netns import end_session, make_folder, sweep
+from .netns import PROGRAM_FOLDERS, end_session, make_folder, sweep
 from .router_program import find_router
 
 #: Number of simultaneous testbeds; a run takes real time but little CPU time.
@@ -280,7 +280,7 @@ class Kernel:
         if "error" in result:
             return Outcome(job, {}, 0, error=f"testbed: {result['error']}"), []
         if self.keep is not None and job.is_first:
-            self._keep_outputs(self.keep, job, run.scenario, result["processes"])
+            self._keep_outputs(self.keep, run, result["processes"])
         if failed := result["processes_failed"]:
             return Outcome(job, {}, 0, error="; ".join(failed)), []
         reasons = validity.judge(result, self.limits)
@@ -345,17 +345,18 @@ class Kernel:
         return different
 
     @staticmethod
-    def _keep_outputs(
-        folder: Path, job: Job, scenario: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]
-    ) -> None:
-        """What programs said, in text files next to the stamps."""
+    def _keep_outputs(folder: Path, run: RunProcess, processes: Sequence[Mapping[str, Any]]) -> None:
+        """What programs said, and the qlog that they wrote, in files next to the stamps."""
         for process in processes:
-            name = f"{scenario['traffic'][process['traffic']]['name']}-{process['end']}"
-            base = f"{folder.name}/programs/{capture_name(job.cell).removesuffix('.pcapng')}"
-            for kind, text in (("out", process["stdout"]), ("err", process["stderr"])):
-                if text:
-                    with output_errors(folder):
-                        write_inside(folder.parent, f"{base}/{name}.{kind}", text.encode())
+            name = f"{run.scenario['traffic'][process['traffic']]['name']}-{process['end']}"
+            base = f"{folder.name}/programs/{capture_name(run.job.cell).removesuffix('.pcapng')}"
+            said = (("out", process["stdout"]), ("err", process["stderr"]))
+            kept = [(f"{name}.{kind}", text.encode()) for kind, text in said if text]
+            own = run.folder / PROGRAM_FOLDERS / f"{process['traffic']}-{process['end']}"
+            kept += [(f"{name}/{path.name}", path.read_bytes()) for path in sorted(own.rglob("*.*qlog"))]
+            with output_errors(folder):
+                for file, content in kept:
+                    write_inside(folder.parent, f"{base}/{file}", content)
 
     def record(
         self, cell: Cell, seed: int, replicate: int, work: Work, scenario: str | None = None

@@ -71,6 +71,19 @@ def test_iperf3_with_several_streams_in_reverse_with_datagrams_and_with_another_
 
 
 @pytest.mark.usefixtures("virtual")
+def test_the_qlog_that_programs_write_is_kept_next_to_their_outputs(tmp_path: Path) -> None:
+    client = "sh -c 'echo one > a.qlog; mkdir deeper; echo two > deeper/b.sqlog; echo three > other'"
+    app = f'kind = "program", client = "{client}"'
+    text = NETWORK + entry(app) + entry('kind = "bulk"', "bulk") + MEASURES.replace('"x"', '"bulk"')
+    cwndlab.run(cwndlab.Study.from_toml(text), out=tmp_path / "out", backend="linux-virtual", replicates=2)
+    (cell,) = (tmp_path / "out/kernel/programs").iterdir()
+    assert {path.name: path.read_text() for path in (cell / "x-client").iterdir()} == {
+        "a.qlog": "one\n",
+        "b.sqlog": "two\n",
+    }
+
+
+@pytest.mark.usefixtures("virtual")
 def test_programs_share_hosts_with_each_other_and_with_the_simulators_applications(tmp_path: Path) -> None:
     needs("ping", "ss", "curl", "python3")
     (tmp_path / "www").mkdir()
