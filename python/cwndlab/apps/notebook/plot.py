@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cwndlab.apps.packets.graphs import busy_side
+from cwndlab.apps.packets.over_time import flow_groups, shares
 from cwndlab.apps.packets.sequence import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.base.core import KeptRecords
 from cwndlab.base.errors import NotFoundError, check_arguments, nearest
 from cwndlab.base.writing import with_unit
-from cwndlab.metrics import RunView, connections_of
-from cwndlab.records.run_view import TableColumns, WholeRun, bottleneck, flow_of
+from cwndlab.metrics import RunView
+from cwndlab.records.run_view import TableColumns, WholeRun, bottleneck
 from cwndlab.report.canvas import (
     HEIGHT,
     WIDTH,
@@ -200,16 +201,14 @@ class Plots:
 
     def _shares(self, cell: str, replicate: int, interval_s: float) -> Rows:
         tables, scenario = with_intervals(self.records.source, cell, replicate, interval_s)
-        full = WholeRun(KeptRecords(tables), scenario)
-        groups = list(dict.fromkeys(flow_of(str(e["name"])) for e in scenario["traffic"]))
-        rows: Rows = []
-        for part in RunView(full, 0, int(scenario["duration_ns"])).parts(interval_s):
-            sent = [_delivered_bytes(connections_of(part, group)) for group in groups]
-            total = sum(sent)
-            for group, own in zip(groups, sent, strict=True):
-                share = 100 * own / total if total else 0.0
-                rows.append({"time": part.start_s, "flow": group, "share": share})
-        last = [{**row, "time": row["time"] + interval_s} for row in rows[-len(groups) :]]
+        view = RunView(WholeRun(KeptRecords(tables), scenario), 0, int(scenario["duration_ns"]))
+        found = shares(view, flow_groups(scenario), interval_s)
+        rows: Rows = [
+            {"time": k * interval_s, "flow": group, "share": float(share)}
+            for k, of_all in enumerate(zip(*found.values(), strict=True))
+            for group, share in zip(found, of_all, strict=True)
+        ]
+        last = [{**row, "time": row["time"] + interval_s} for row in rows[-len(found) :]]
         return rows + last  # the end of the last step
 
 
@@ -247,10 +246,6 @@ def plot_numbers(
     marks = [mark("rule", ends), mark("line" if x in numeric else "point", encoding, point=True)]
     made = {**layer_chart("data", marks), "width": WIDTH, "height": HEIGHT}
     return interactive_chart(made, {"data": rows}, titles[1])
-
-
-def _delivered_bytes(connections: Mapping[str, Any]) -> float:
-    return float(np.sum(connections["bytes_up"]) + np.sum(connections["bytes_down"]))
 
 
 def _label(table: pa.Table, serial: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,17 @@ from cwndlab.base.numbers import Columns
 from cwndlab.metrics import RunView, connections_of
 from cwndlab.records.run_view import TableColumns, WholeRun, bottleneck, flow_of
 from cwndlab.records.window import interval_edges
-from cwndlab.report.canvas import Row, Spec, field, look_by_name, make_legend, mark, mark_chart, panel_of_size
-from cwndlab.report.canvas import stack as in_columns
+from cwndlab.report.canvas import (
+    Row,
+    Spec,
+    field,
+    look_by_name,
+    make_legend,
+    mark,
+    mark_chart,
+    panel_of_size,
+    stack,
+)
 from cwndlab.report.looks import choose_colours, choose_dashes, name_series
 from cwndlab.report.palette import PLAIN
 from cwndlab.stats import series
@@ -38,8 +47,8 @@ INTERVALS = 60
 #: Points of a line, in pixels of its width.
 WIDTH = 500
 SHARE, WINDOW, QUEUE = "share of the goodput (%)", "congestion window (kB)", "queue (packets)"
-ALL = "queue"
-"""The series of what is not of a flow."""
+ALL = "the queue"
+"""The series of what is not of a flow; no flow has such a name."""
 
 
 def with_figures(study: Study, cells: Sequence[str]) -> Study:
@@ -86,9 +95,9 @@ def _lines(source: Recorded, cell: str) -> Columns:
     }
     tables = source.simulate_again(cell, 0, changes)
     view = RunView(WholeRun(KeptRecords(tables), {**scenario, **changes}), 0, duration)
-    groups = list(dict.fromkeys(flow_of(str(entry["name"])) for entry in scenario["traffic"]))
+    groups = flow_groups(scenario)
     points = [
-        *_shares(view, groups, edges),
+        *_share_lines(view, groups, edges),
         *_windows(view, groups, TableColumns(tables["cwnd"])),
         *_queue(TableColumns(tables["queues"]), link),
     ]
@@ -106,16 +115,28 @@ def _lines(source: Recorded, cell: str) -> Columns:
 Line = tuple[str, str, NDArray[Any], NDArray[Any]]
 
 
-def _shares(view: RunView, groups: Sequence[str], edges: list[int]) -> Iterator[Line]:
-    """Each group's share of what was delivered in an interval, as steps; nothing of a single group."""
-    if len(groups) < 2:
-        return
-    parts = view.parts((edges[1] - edges[0]) / 1e9)
+def flow_groups(scenario: Mapping[str, Any]) -> list[str]:
+    """The groups of flows of a scenario."""
+    return list(dict.fromkeys(flow_of(str(entry["name"])) for entry in scenario["traffic"]))
+
+
+def shares(view: RunView, groups: Sequence[str], interval_s: float) -> dict[str, NDArray[np.float64]]:
+    """Each group's share (%) of what was delivered in each interval; 0 where nothing was.
+
+    The run has counters at the edges of the intervals.
+    """
+    parts = view.parts(interval_s)
     delivered = np.array([[_bytes(connections_of(part, group)) for part in parts] for group in groups])
     whole = delivered.sum(axis=0)
-    shares = np.divide(100 * delivered, whole, out=np.zeros_like(delivered), where=whole > 0)
-    for group, own in zip(groups, shares, strict=True):
-        yield SHARE, group, np.array(edges[: len(own) + 1]) / 1e9, np.append(own, own[-1])
+    found = np.divide(100 * delivered, whole, out=np.zeros_like(delivered), where=whole > 0)
+    return dict(zip(groups, found, strict=True))
+
+
+def _share_lines(view: RunView, groups: Sequence[str], edges: list[int]) -> Iterator[Line]:
+    """Shares as steps; nothing of a single group."""
+    if len(groups) > 1:
+        for group, own in shares(view, groups, (edges[1] - edges[0]) / 1e9).items():
+            yield SHARE, group, np.array(edges[: len(own) + 1]) / 1e9, np.append(own, own[-1])
 
 
 def _bytes(connections: Columns) -> float:
@@ -192,4 +213,4 @@ def draw(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
         chart = mark_chart(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
         charts.append(panel_of_size(chart, "", spec))
     shown = ", ".join(dict.fromkeys(found["panel"].tolist()))
-    return in_columns(charts, spec), rows, f"{shown} against time for {', '.join(flows)}"
+    return stack(charts, spec), rows, f"{shown} against time for {', '.join(flows)}"
