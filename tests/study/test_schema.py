@@ -55,7 +55,7 @@ def test_shipped_studies_fulfil_it_and_misspelt_keys_do_not(name: str) -> None:
     raw = tomllib.loads(shipped_studies()[name].read_text())
     checker = jsonschema.Draft202012Validator(json.loads(json_schema.schema_text()))
     assert [error.message for error in checker.iter_errors(raw)] == []
-    raw["topolgy"] = raw.pop("topology")
+    raw["quantites"] = raw.pop("quantities")
     assert not checker.is_valid(raw)
 
 
