@@ -184,8 +184,8 @@ def report(found: FirstBad, study: Study) -> str:
     lines.append(f"The first kernel at which the numbers of “{study.title}” move: {found.name}.")
     lines.append(f"The last at which they do not: {found.before}.")
     if found.steps_s:
-        low, high = min(found.steps_s), max(found.steps_s)
-        lines.append(f"Found in {number_of(len(found.steps_s), 'step')} of {low:.0f} to {high:.0f} CPU s.")
+        ends = dict.fromkeys(f"{one:.0f}" for one in (min(found.steps_s), max(found.steps_s)))
+        lines.append(f"Found in {number_of(len(found.steps_s), 'step')} of {' to '.join(ends)} CPU s.")
     lines.append("")
     if found.skipped:
         lines += [f"Not built, so not tested: {', '.join(found.skipped)}.", ""]
