@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from cwndlab.apps.packetdrill.next_to_kernel import TwoOutcomes, count
 from cwndlab.apps.packetdrill.packetdrill_scripts import ScriptOutcome, run_script
-from cwndlab.base.errors import RunError
+from cwndlab.base.errors import RunError, StudyError
 from cwndlab.cli.registry import command_line
 from cwndlab_linux.virtual import images, packetdrill, selftests
 from cwndlab_linux.virtual.packetdrill import ScriptResult, ScriptRun
@@ -165,6 +165,13 @@ def test_a_kernel_without_ipv6_runs_its_scripts_over_ipv4_alone(kernel: images.I
 def test_a_missing_program_is_an_error_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"there is no packetdrill .*nowhere; build .* packetdrill$"):
         packetdrill.find_packetdrill(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("more", [["--packetdrill", "p"], ["--kernel", "6.12", "--table"]])
+def test_options_without_an_effect_are_rejected(tmp_path: Path, more: list[str]) -> None:
+    words = ["packetdrill", str(tmp_path), *more]
+    found = CliRunner().invoke(command_line(words), words)
+    assert isinstance(found.exception, StudyError) and found.exception.right
 
 
 def test_the_command_prints_what_differs_and_exits_with_1(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cwndlab.base.errors import StudyError
 from cwndlab.cli.output import echo
 
 
@@ -43,6 +44,12 @@ def packetdrill(
     """
     from .packetdrill_scripts import find_scripts, markdown, run_script, summary
 
+    if kernel is None and program is not None:
+        raise StudyError("the simulator needs no program", key="--packetdrill", right="name a --kernel, too")
+    if kernel is not None and table:
+        raise StudyError(
+            "tables have the simulator's outcomes", key="--table", right="leave it out with --kernel"
+        )
     outcomes = [
         run_script(path, profile, hz=hz, tolerance_us=tolerance_usecs, ignore_windows=ignore_windows)
         for path in find_scripts(scripts)
