@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cwndlab.base.errors import StudyError
 from cwndlab.cli.output import echo
+
+if TYPE_CHECKING:
+    from .packetdrill_scripts import ScriptOutcome
 
 
 def packetdrill(
@@ -55,15 +59,7 @@ def packetdrill(
         for path in find_scripts(scripts)
     ]
     if kernel is not None:
-        from .next_to_kernel import count, on_kernel
-
-        name, both, digest = on_kernel(outcomes, kernel, program, tolerance_usecs)
-        for one in both:
-            if one.verdict != "held by both":
-                echo("\n".join(one.lines(name)))
-        echo(f"{count(both)}; digest of the kernel's output: {digest}")
-        if not all(one.verdict == "held by both" for one in both):
-            raise typer.Exit(1)
+        _compare(outcomes, kernel, program, tolerance_usecs)
         return
     if table:
         root = scripts[0] if scripts[0].is_dir() else scripts[0].parent
@@ -74,4 +70,19 @@ def packetdrill(
                 echo(str(outcome))
         echo(summary(outcomes))
     if not all(outcome.passed for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _compare(
+    outcomes: Sequence[ScriptOutcome], kernel: str, program: Path | None, tolerance_us: int | None
+) -> None:
+    """Prints where a kernel's outcomes differ; exits with 1 unless all scripts hold on both."""
+    from .next_to_kernel import count, on_kernel
+
+    name, both, digest = on_kernel(outcomes, kernel, program, tolerance_us)
+    differing = [one for one in both if one.verdict != "held by both"]
+    for one in differing:
+        echo("\n".join(one.lines(name)))
+    echo(f"{count(both)}; digest of the kernel's output: {digest}")
+    if differing:
         raise typer.Exit(1)
