@@ -213,6 +213,11 @@ impl Flight {
         self.record.as_mut().map_or((false, Time::MAX), |record| record.detect(cfg, newest, wait, now))
     }
 
+    /// Marks the first segment as lost, unless it is marked already. Returns whether it does.
+    pub fn lose_first(&mut self) -> bool {
+        self.record.as_mut().is_some_and(|record| record.lose_first())
+    }
+
     /// Marks segments as lost on a timeout: the first one, and those sent `wait` or longer ago (RFC 8985, section 6.3).
     /// If the receiver has discarded data that it had reported, clears all reported ranges.
     pub fn lose_overdue(&mut self, wait: Time, now: Time) {

@@ -257,6 +257,7 @@ impl Recovery {
             RecoveryConfig::Fack(_) if sack => selective(LossRule::Forward, false),
             RecoveryConfig::Prr(_) if sack => selective(LossRule::Rfc6675, true),
             RecoveryConfig::Rack(_) if sack => Recovery::Rack(Box::new(Rack::new())),
+            RecoveryConfig::Rack(_) if cfg.repairs_by_duplicates() => Recovery::Rack(Box::new(Rack::by_duplicates(cfg))),
             _ => Recovery::NewReno(NewReno::new(cfg.recovery.new_reno().rules)),
         }
     }
@@ -310,7 +311,7 @@ impl Recovery {
     #[inline]
     pub fn in_flight(&self, s: &SendState, flight: &Flight) -> u64 {
         match self {
-            Recovery::Rack(_) => flight.tally().pipe,
+            Recovery::Rack(rack) => rack.in_flight(s, flight),
             Recovery::Selective(selective) => selective.in_flight(s, flight),
             _ => in_flight_outside(s, flight),
         }

@@ -45,6 +45,9 @@ details! {
     responds_at_end_of_repair
     /// A loss after an ECN echo in the same window is reported to the law (`dctcp_state`).
     reports_loss_after_echo
+    /// If data sent after an echo is lost, the next ACK ends the episode of the echo, and the repair begins anew
+    /// (`tcp_fastretrans_alert`). If nothing was sent again until then, cwnd stays (`tcp_try_undo_recovery`).
+    repairs_after_echo_anew
     /// The lowest SACK block is recorded first (`tcp_sacktag_write_queue`).
     sorts_blocks
     /// What SACK newly reports opens the window (`tcp_cong_control`, `acked_sacked`).
@@ -53,6 +56,9 @@ details! {
     opens_by_packets
     /// The ACK that ends an episode opens the window (`tcp_cong_control`).
     grows_at_end_of_repair
+    /// Without SACK, duplicate ACKs count as arrivals, and recovery is by proportional rate reduction, too
+    /// (`tcp_add_reno_sack`, `tcp_newreno_mark_lost`).
+    repairs_by_duplicates
     /// Proportional rate reduction counts whole packets (`tcp_cwnd_reduction`).
     reduces_by_packets
     /// In an episode, cwnd also limits what the reordering timer lets go between two ACKs (`tcp_cwnd_test`).

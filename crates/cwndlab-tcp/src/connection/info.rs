@@ -92,7 +92,7 @@ impl Connection {
     /// Outstanding bytes known to have arrived: reported by SACK or, without SACK, by duplicate ACKs.
     fn arrived_bytes(&self) -> u64 {
         let (s, mss) = (&self.sender, u64::from(self.sender.snd.mss));
-        if self.recovery.detects_by_time() {
+        if self.recovery.detects_by_time() && self.agreed.sack {
             u64::from(s.outstanding.tally().sacked) * mss
         } else if self.agreed.sack {
             s.outstanding.reported.total()

@@ -346,6 +346,15 @@ impl Record {
         (found, last.map_or(Time::MAX, |&(at, _)| now + wait.saturating_sub(cfg.elapsed(at, now))))
     }
 
+    /// See [`super::Flight::lose_first`].
+    pub fn lose_first(&mut self) -> bool {
+        let loses = self.list.front().is_some_and(|first| !first.is(LOST));
+        if loses {
+            self.lose(self.list.head(), 0);
+        }
+        loses
+    }
+
     /// Marks segments as lost on a timeout: the first one, and those sent `wait` or longer ago (RFC 8985, section 6.3).
     /// Returns whether the receiver has discarded data that it had reported.
     pub fn time_out(&mut self, wait: Time, now: Time) -> bool {

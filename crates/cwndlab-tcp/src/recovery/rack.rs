@@ -1,5 +1,6 @@
 //! RACK-TLP (RFC 8985): loss detection by transmission times, tail loss probes, and PRR (RFC 9937) for the window.
 
+mod duplicates;
 mod least;
 mod output;
 mod short;
@@ -69,12 +70,6 @@ fn counted(v: &View<'_>, bytes: u64) -> u32 {
     bytes.next_multiple_of(unit) as u32
 }
 
-/// Returns the change by which proportional rate reduction processes an ACK.
-fn pipe(v: &View<'_>, delivered: u64, safe: bool) -> WindowChange {
-    let [pipe, delivered] = [v.flight.tally().pipe, delivered].map(|bytes| counted(v, bytes));
-    WindowChange::Pipe(PrrAck { pipe, delivered, safe })
-}
-
 /// Returns the reduction for a loss. This ACK newly delivers `delivered` bytes.
 fn cut_for_loss(v: &View<'_>, delivered: u64) -> WindowChange {
     let (event, flight_bytes) = (CongestionEvent::Loss, v.s.flight_size() as u32);
@@ -109,6 +104,8 @@ pub(crate) struct Rack {
     /// Highest position sent when the phase began.
     recover: u64,
     evidence: Evidence,
+    /// Whether arrivals are counted by duplicate ACKs, as SACK was not agreed on.
+    by_duplicates: bool,
     usage: Usage,
     /// Whether only new data is sent until the next ACK (RFC 5682, section 3.1, step 2 b).
     new_only: bool,
@@ -148,6 +145,24 @@ pub(crate) struct Rack {
 impl Rack {
     pub fn new() -> Self {
         Rack { multiplier: 1, persist: PERSIST, measured: true, ..Rack::default() }
+    }
+
+    /// Linux's recovery of a connection without SACK.
+    pub fn by_duplicates(cfg: &TcpConfig) -> Self {
+        Rack { by_duplicates: true, reordering: cfg.dup_thresh, ..Rack::new() }
+    }
+
+    /// Returns the estimated bytes in the network. Without SACK, each duplicate ACK is a segment that has left it.
+    #[inline]
+    pub fn in_flight(&self, s: &SendState, flight: &Flight) -> u64 {
+        let arrived = if self.by_duplicates { u64::from(s.dup_acks) * u64::from(s.mss) } else { 0 };
+        flight.tally().pipe.saturating_sub(arrived)
+    }
+
+    /// Returns the change by which proportional rate reduction processes an ACK.
+    fn pipe(&self, v: &View<'_>, delivered: u64, safe: bool) -> WindowChange {
+        let [pipe, delivered] = [self.in_flight(v.s, v.flight), delivered].map(|bytes| counted(v, bytes));
+        WindowChange::Pipe(PrrAck { pipe, delivered, safe })
     }
 
     /// Whether a DSACK that reports this many segments counts, of which `again` were retransmitted so far. In Linux it
@@ -220,10 +235,11 @@ impl Rack {
         let counts = !v.cfg.doubts_dsacks() || (self.reorderings > 0 && !of_probe);
         self.adapt(v.s, ack.dsack.is_some() && counts);
         self.end_probe(v, ack, delivered, of_probe, &mut changes);
-        if advanced {
+        if advanced || (self.phase == Phase::Recovery && v.cfg.repairs_after_echo_anew()) {
             self.end_episode(v, ack.echoed_stamp, &mut changes);
         }
         let looks = match self.phase {
+            _ if self.waits_for_later_data(v.s) => self.undo_while_waiting(v, ack, &mut changes),
             Phase::Recovery => self.undo_in_recovery(v, ack, &mut changes),
             Phase::Loss => {
                 self.after_timeout(v, ack, arrivals, &mut changes);
@@ -238,7 +254,11 @@ impl Rack {
         let again = v.flight.tally().again;
         // Linux looks for losses only if this ACK or an earlier one has told something new (`tcp_rack_mark_lost`).
         let informed = looks && std::mem::take(&mut self.advanced);
-        let found = looks && (informed || !v.cfg.detects_on_news()) && self.detect(v, ack.now);
+        let found = if self.by_duplicates {
+            looks && self.detect_by_duplicates(v, advanced)
+        } else {
+            looks && (informed || !v.cfg.detects_on_news()) && self.detect(v, ack.now)
+        };
         // RFC 9937, section 6.2: an ACK is safe if it advances SND.UNA and reveals no further loss.
         let safe = advanced && !found;
         // After a timeout only the loss of a retransmission begins an episode (Linux).
@@ -251,7 +271,7 @@ impl Rack {
             self.begin(v, delivered, safe, &mut changes);
         } else if delivered > 0 && matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.cc.owns_recovery() {
             // (the proportional reduction has no effect on a law that controls its own recovery)
-            changes.push(pipe(v, delivered, safe));
+            changes.push(self.pipe(v, delivered, safe));
         }
         self.set_timer(v, arrivals, informed);
         (begins, changes)
@@ -261,7 +281,7 @@ impl Rack {
     /// echo once later data is acknowledged, so that the peer has received CWR.
     fn end_episode(&mut self, v: &mut View<'_>, echo: Option<u32>, changes: &mut Changes) {
         let over = match self.phase {
-            Phase::Recovery => v.s.una > self.recover,
+            Phase::Recovery => v.s.una > self.recover && !self.waits_for_later_data(v.s),
             Phase::Reduced => v.s.una > self.recover + 1,
             Phase::Loss | Phase::Open => false, // `after_timeout` ends the phase `Loss`
         };
@@ -270,7 +290,8 @@ impl Rack {
         }
         let repaired = self.phase == Phase::Recovery;
         let undone = repaired && self.undo_at_end(v, echo, changes);
-        if !undone {
+        let unrepaired = repaired && v.cfg.repairs_after_echo_anew() && self.evidence.is_of_echo_alone(v.cfg, echo);
+        if !undone && !unrepaired {
             // RFC 9937, section 6.2: the episode ends at ssthresh.
             changes.push(WindowChange::End);
         }
@@ -348,17 +369,19 @@ impl Rack {
         self.phase = Phase::Recovery;
         self.probe_end = None;
         self.deadlines.probe = Time::MAX;
-        changes.push(pipe(v, delivered, safe));
+        changes.push(self.pipe(v, delivered, safe));
     }
 }
 
 /// What [`Recovery`](super::Recovery) asks of a recovery.
 impl Rack {
     pub fn on_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
-        match ack.kind {
-            AckKind::New => v.s.dup_acks = 0,
-            AckKind::Duplicate => v.s.dup_acks += 1,
-            AckKind::Old | AckKind::Other => {}
+        if !self.by_duplicates {
+            match ack.kind {
+                AckKind::New => v.s.dup_acks = 0,
+                AckKind::Duplicate => v.s.dup_acks += 1,
+                AckKind::Old | AckKind::Other => {}
+            }
         }
         self.new_only = false;
         self.deadlines.probed_at = Time::MAX;
@@ -366,7 +389,7 @@ impl Rack {
             let una_before = v.s.max - ack.prior_flight_bytes;
             self.evidence.on_dsack(twice, una_before, v.s.mss);
         }
-        let arrivals = self.take_arrivals(v, ack);
+        let arrivals = if self.by_duplicates { self.infer_arrivals(v, ack) } else { self.take_arrivals(v, ack) };
         if let Some(rtt) = ack.rtt {
             let only = match v.flight.arrived() {
                 [only] if !only.sacked => Some(only.sent),
@@ -400,7 +423,7 @@ impl Rack {
         let mut changes = Changes::one(echo_cut(ack, recover_fs(v, delivered)));
         let is_new = ack.kind == AckKind::New;
         if (is_new || v.cfg.detects_before_echo()) && delivered > 0 {
-            changes.push(pipe(v, delivered, is_new)); // the losses of this ACK were detected before the episode began
+            changes.push(self.pipe(v, delivered, is_new)); // the losses of this ACK were detected before the episode began
         }
         changes
     }
@@ -439,7 +462,7 @@ impl Rack {
         self.deadlines.timed_out_at = now;
         self.restart_timeout(v, now);
         // cwnd becomes one segment plus the data assumed to be in flight (Linux: `tcp_enter_loss`).
-        WindowChange::StillInNetwork(v.flight.tally().pipe as u32)
+        WindowChange::StillInNetwork(self.in_flight(v.s, v.flight) as u32)
     }
 
     pub fn room(&self, v: &ViewRef<'_>) -> Room {

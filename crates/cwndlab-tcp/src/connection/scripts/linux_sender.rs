@@ -169,3 +169,35 @@ fn the_round_trip_of_a_short_segment_does_not_replace_an_old_minimum() {
         assert_eq!(end.sender.snd.rtt.min_rtt(), Time::from_millis(ms), "of {bytes} bytes");
     }
 }
+
+/// `tcp_fastretrans_alert`: an echo's episode covers what was outstanding then. If the first segment sent later is lost, the
+/// next ACK ends that episode, and the repair reduces the window once more.
+#[test]
+fn a_loss_of_what_was_sent_after_an_echo_reduces_the_window_again() {
+    let after = |linux_details| {
+        let cfg = TcpConfig { ecn: EcnKind::Rfc3168, linux_details, ..recovering(RecoveryKind::Rack) };
+        let end = client(
+            &cfg,
+            &format!(
+                "0 write 20000
+                 {}0.1 < ack 2000 ece
+                 0.1 > data 10000-11000
+                 0.11 < ack 4000
+                 0.11 > data 11000-12000
+                 0.12 < ack 6000
+                 0.12 > data 12000-13000
+                 0.13 < ack 8000
+                 0.14 < ack 10000
+                 {}0.2 < ack 10000 sack 11000-14000
+                 0.2 > data 10000-11000
+                 {}0.21 < ack 10000 sack 11000-15000
+                 0.21 > data 18000-19000",
+                sends("0", 0..10_000),
+                sends("0.14", 13_000..15_000),
+                sends("0.2", 15_000..18_000),
+            ),
+        );
+        end.ssthresh_bytes()
+    };
+    assert_eq!((after(true), after(false)), (2500, 5000));
+}

@@ -9,14 +9,15 @@ use crate::send_state::{Piece, Room};
 
 impl Rack {
     /// Returns the room for retransmissions, and the number of bytes by which the room for new data is smaller: if
-    /// Limited Transmit is off and no episode is in progress, the bytes that SACK has reported; otherwise 0.
+    /// Limited Transmit is off and no episode is in progress, the bytes that SACK or duplicate ACKs have reported; otherwise 0.
     pub(super) fn account(&self, v: &ViewRef<'_>) -> (Room, u64) {
-        let in_flight = v.flight.tally().pipe;
+        let in_flight = self.in_flight(v.s, v.flight);
         // In Linux cwnd limits, too, what may be sent when the reordering timer finds a loss between two ACKs.
         let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.cfg.repairs_within_cwnd();
         let allowance = v.cc.allowance().filter(|_| shaped);
         let window = allowance.map_or_else(|| v.window(), |allowance| in_flight + u64::from(allowance));
-        let uncounted = if v.cfg.limited_transmit || self.phase != Phase::Open { 0 } else { v.flight.reported.total() };
+        let all = v.cfg.limited_transmit || self.phase != Phase::Open;
+        let uncounted = if all { 0 } else { v.flight.tally().pipe - in_flight + v.flight.reported.total() };
         (Room { window, in_flight }, uncounted)
     }
 

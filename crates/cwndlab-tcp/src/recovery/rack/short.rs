@@ -44,6 +44,7 @@ impl Rack {
             && self.probe_end.is_none()
             && tally.sacked == 0
             && tally.lost == 0
+            && !(self.by_duplicates && s.dup_acks > 0)
             && self.fack <= s.una
             && self.deadlines.reordering.is_never() // nothing outstanding was sent before `newest`
             && !self.evidence.explained();
@@ -53,11 +54,12 @@ impl Rack {
         let last = flight.on_plain_ack(ack)?;
         (self.new_only, self.advanced) = (false, false);
         self.measured = true;
-        self.fack = last.end;
         let rtt = cfg.elapsed(last.at, now);
-        self.rtt = rtt;
+        if !self.by_duplicates {
+            (self.fack, self.rtt) = (last.end, rtt);
+        }
         self.least.note(cfg, s, now, rtt, last.only);
-        if sent_after((last.at, last.end), self.newest) {
+        if !self.by_duplicates && sent_after((last.at, last.end), self.newest) {
             self.newest = (last.at, last.end);
         }
         self.end_dsack_round(ack);

@@ -129,7 +129,7 @@ impl Rack {
     /// probe's timer has to be set.
     #[inline]
     pub fn set_calm_timer(&mut self, v: &mut View<'_>, now: Time) -> bool {
-        if !v.cfg.recovery.has_linux_timers() || v.s.una == v.s.max {
+        if !v.cfg.recovery.has_linux_timers() || v.s.una == v.s.max || self.by_duplicates {
             return false;
         }
         let wait = probe_timeout(v);
@@ -293,6 +293,7 @@ impl Rack {
     #[inline]
     fn probe_wait(&self, v: &View<'_>) -> Option<Time> {
         let in_order = match self.phase {
+            _ if self.by_duplicates => false, // `tcp_schedule_loss_probe`
             Phase::Open => v.flight.tally().sacked == 0,
             Phase::Reduced => true,
             Phase::Recovery | Phase::Loss => false,

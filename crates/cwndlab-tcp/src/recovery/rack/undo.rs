@@ -57,6 +57,12 @@ impl Evidence {
         self.since != 0 && self.unexplained == Some(0)
     }
 
+    /// Whether an echo had reduced the window, so that nothing can be undone, and the repair of the loss that followed was not
+    /// needed: nothing was sent again, or the ACK echoes an older timestamp.
+    pub fn is_of_echo_alone(&self, cfg: &TcpConfig, echo: Option<u32>) -> bool {
+        self.since == 0 && self.first_again.is_none_or(|at| echo.is_some_and(|echo| cfg.precedes(echo, at)))
+    }
+
     /// Whether the ACK echoes a timestamp older than that of the first retransmission (RFC 3522, section 3.2, step 5).
     fn answers_original(&self, cfg: &TcpConfig, echo: Option<u32>) -> bool {
         let (Some(echo), Some(at)) = (echo, self.first_again) else { return false };
@@ -79,7 +85,8 @@ impl Rack {
     /// Remembers that data from `una` on, sent once, has arrived after what SACK reports beyond (`tcp_try_undo_partial`,
     /// `tcp_check_sack_reordering`).
     fn note_reordering(&mut self, v: &View<'_>, una: u64) {
-        let highest = v.flight.reported.highest().unwrap_or(v.s.una);
+        let inferred = self.by_duplicates && v.s.dup_acks > 0;
+        let highest = if inferred { v.s.max } else { v.flight.reported.highest().unwrap_or(v.s.una) };
         if v.cfg.remembers_undone_reordering() && una < highest {
             self.reorderings += 1;
             self.reordering = self.reordering.max(segments_apart(highest - una, v.s.mss));
@@ -130,7 +137,9 @@ impl Rack {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && (self.evidence.explained() || self.evidence.answers_original(v.cfg, echo)) {
             self.undo(v, changes, true);
-            self.phase = Phase::Open;
+            if !self.by_duplicates {
+                self.phase = Phase::Open; // otherwise only F-RTO ends the phase (`tcp_try_undo_loss`)
+            }
             return;
         }
         let recovered = v.s.una > self.recover;
