@@ -32,6 +32,8 @@ pub(crate) struct SendBuffer {
     mss: u32,
     /// Written by the application, but not in the stream yet.
     pending: u64,
+    /// Whether less than a third was free when the application had written all and waited for anything else (`tcp_poll`).
+    lacks_room: bool,
     /// Whether the application calls again once what it has written was sent.
     calls_again: bool,
     /// Beginning of the last segment that was buffered: more can be appended to it until it is full or sent.
@@ -50,7 +52,7 @@ impl SendBuffer {
         SendBuffer { most, mss, tail: 1, pushed: 1, ..SendBuffer::default() }
     }
 
-    /// Whether the application waits for room (`SOCK_NOSPACE`).
+    /// Whether the application waits for room.
     pub fn is_full(&self) -> bool {
         self.pending > 0
     }
@@ -75,6 +77,17 @@ impl SendBuffer {
         let segment = (self.mss + HEADER_BYTES + TAIL_BYTES).next_power_of_two() + HEAD_BYTES;
         let wanted = u64::from(windows) * cwnd_segments.max(u64::from(INITIAL_SEGMENTS)) * u64::from(segment);
         self.size = self.size.max(wanted.min(self.most)).max(FIRST_BYTES.min(self.most));
+    }
+
+    /// Whether ACKs may enlarge the buffer (`SOCK_NOSPACE`).
+    pub fn lacks_room(&self) -> bool {
+        self.lacks_room || self.is_full()
+    }
+
+    /// Notes that there is room (`sk_stream_write_space`). Returns whether the application waits for it.
+    pub fn give_room(&mut self) -> bool {
+        self.lacks_room = false;
+        self.is_full()
     }
 
     /// Whether an application that waits for room is woken (`sk_stream_is_writeable`): at two thirds.
@@ -148,6 +161,7 @@ impl SendBuffer {
         if written > 0 {
             self.push(s.end);
         }
+        self.lacks_room = !self.is_writeable(memory);
     }
 
     fn push(&mut self, end: u64) {

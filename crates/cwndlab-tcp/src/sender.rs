@@ -178,6 +178,11 @@ impl Sender {
             && self.extra.as_ref().and_then(|extra| extra.buffer.as_ref()).is_some_and(|buffer| buffer.is_full())
     }
 
+    /// Whether an ACK may enlarge the send buffer.
+    pub fn lacks_room(&self) -> bool {
+        self.is_buffered && self.extra.as_ref().and_then(|extra| extra.buffer.as_ref()).is_some_and(|b| b.lacks_room())
+    }
+
     /// Tells the send buffer of a window that the peer offers.
     pub fn note_offer(&mut self, window: u32) {
         if let Some(buffer) = self.buffer() {
@@ -215,8 +220,8 @@ impl Sender {
         self.is_buffered && self.extra.as_ref().and_then(|extra| extra.buffer.as_ref()).is_some_and(|b| b.calls_again())
     }
 
-    /// Wakes an application that waits for room in the send buffer, if there is room now: a larger buffer, unless cwnd is
-    /// full (`tcp_check_space`). `in_flight`: bytes in the network.
+    /// Enlarges the send buffer, unless cwnd is full, and wakes an application that waits for room, if there is room now
+    /// (`tcp_check_space`). `in_flight`: bytes in the network.
     pub fn refill(&mut self, in_flight: u64) {
         let mss = u64::from(self.snd.mss);
         let s = &self.snd;
@@ -231,7 +236,7 @@ impl Sender {
         if !is_full {
             buffer.expand(windows, cwnd / mss);
         }
-        if buffer.is_writeable(memory) {
+        if buffer.is_writeable(memory) && buffer.give_room() {
             self.note_write(in_flight);
             self.fill();
         }
@@ -331,8 +336,9 @@ impl Sender {
     /// only after sending, so the last ACKs of a transfer still open a window that was full when the data was sent.
     pub fn note_usage(&mut self, now: Time) {
         let flight = self.snd.flight();
-        let full = self.stopped_by_cwnd || flight + u64::from(self.snd.mss) > self.cc.cwnd();
-        let round_over = self.last_sent == now && (self.snd.una as u32).wrapping_sub(self.usage_end) as i32 >= 0;
+        let has_sent = self.last_sent == now;
+        let full = self.stopped_by_cwnd || has_sent && flight + u64::from(self.snd.mss) > self.cc.cwnd();
+        let round_over = has_sent && (self.snd.una as u32).wrapping_sub(self.usage_end) as i32 >= 0;
         self.stopped_by_cwnd = false;
         if full {
             self.cwnd_limited = true;

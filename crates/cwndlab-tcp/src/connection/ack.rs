@@ -270,9 +270,9 @@ impl Connection {
         }
     }
 
-    /// Wakes an application that waits for room in the send buffer, if there is room now.
+    /// Makes room in the send buffer if it lacks some, and wakes an application that waits for it.
     pub(super) fn make_room(&mut self) {
-        if self.sender.is_blocked() {
+        if self.sender.lacks_room() {
             self.refill();
         }
     }

@@ -52,9 +52,9 @@ impl Connection {
         let s = &mut self.sender;
         s.note_usage(now);
         if cfg.recovery.validates_window() && !s.cc.owns_recovery() {
-            let (limited, last_sent) = (s.uses_cwnd(), s.last_sent);
+            let (limited, lacks_room) = (s.uses_cwnd(), s.lacks_room());
             let rack = self.recovery.rack();
-            if let Some(used) = rack.and_then(|rack| rack.unused_window(&mut s.view(cfg), now, limited, last_sent)) {
+            if let Some(used) = rack.and_then(|rack| rack.unused_window(&mut s.view(cfg), now, limited, lacks_room)) {
                 s.cc.on_unused(cfg, s.snd.mss, used);
             }
         }

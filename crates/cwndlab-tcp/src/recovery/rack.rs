@@ -401,13 +401,22 @@ impl Rack {
         let (before, lost_before) = (self.phase, v.flight.tally().lost_bytes);
         let (began, changes) = self.process(v, ack, &arrivals);
         let lost_bytes = v.flight.tally().lost_bytes - lost_before;
+        if before != self.phase {
+            self.usage.on_change(ack.now);
+        }
         if ack.kind != AckKind::New {
             let growth = self.opens_by_report(v.cfg, ack, &arrivals);
+            if growth != Growth::None {
+                self.usage.on_change(ack.now);
+            }
             return Outcome { growth, restart_timer: began, began, lost_bytes, changes, ..Outcome::HOLD };
         }
         // In Linux, the ACK that ends an episode opens the window; by RFC 6582, section 3.2, the window stays at
         // ssthresh.
         let holds = shrinks(self.phase) || (shrinks(before) && !v.cfg.grows_at_end_of_repair());
+        if !holds {
+            self.usage.on_change(ack.now);
+        }
         Outcome { began, lost_bytes, changes, ..if holds { Outcome::HOLD } else { Outcome::GROW } }
     }
 
@@ -460,6 +469,7 @@ impl Rack {
         self.deadlines.probe = Time::MAX;
         self.deadlines.reordering = Time::MAX;
         self.deadlines.timed_out_at = now;
+        self.usage.on_change(now);
         self.restart_timeout(v, now);
         // cwnd becomes one segment plus the data assumed to be in flight (Linux: `tcp_enter_loss`).
         WindowChange::StillInNetwork(self.in_flight(v.s, v.flight) as u32)
@@ -498,8 +508,8 @@ impl Rack {
         self.usage = Usage::new(now);
     }
 
-    pub fn unused_window(&mut self, v: &mut View<'_>, now: Time, limited: bool, last_sent: Time) -> Option<u32> {
-        self.validate_window(v, now, limited, last_sent)
+    pub fn unused_window(&mut self, v: &mut View<'_>, now: Time, limited: bool, lacks_room: bool) -> Option<u32> {
+        self.validate_window(v, now, limited, lacks_room)
     }
 }
 

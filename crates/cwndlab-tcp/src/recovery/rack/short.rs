@@ -54,6 +54,7 @@ impl Rack {
         let last = flight.on_plain_ack(ack)?;
         (self.new_only, self.advanced) = (false, false);
         self.measured = true;
+        self.usage.on_change(now);
         let rtt = cfg.elapsed(last.at, now);
         if !self.by_duplicates {
             (self.fack, self.rtt) = (last.end, rtt);

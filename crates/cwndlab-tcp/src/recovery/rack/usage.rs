@@ -3,6 +3,7 @@
 use cwndlab_units::Time;
 
 use super::{Phase, Rack};
+use crate::flight::REPEATED;
 use crate::recovery::View;
 
 /// How much of cwnd the sender uses.
@@ -10,33 +11,41 @@ use crate::recovery::View;
 pub(super) struct Usage {
     /// Maximum number of segments in flight since cwnd was last full.
     most: u16,
-    /// When cwnd was last full, or was last checked after it had not been full for an RTO.
-    full_at: Time,
+    /// When cwnd was last full, an ACK last might open it, an episode or a timeout last set it, or it was last checked
+    /// (`snd_cwnd_stamp`).
+    stamp: Time,
 }
 
 impl Usage {
     /// Restarts the observation, because cwnd is full or the window restarts after an idle time.
     pub fn new(now: Time) -> Self {
-        Usage { most: 0, full_at: now }
+        Usage { most: 0, stamp: now }
+    }
+
+    /// Notes that an ACK might open cwnd (`tcp_cong_avoid`), or that an episode or a timeout has set it.
+    #[inline]
+    pub fn on_change(&mut self, now: Time) {
+        self.stamp = now;
     }
 }
 
 impl Rack {
-    /// Returns the number of segments used if cwnd is to be reduced. If data was sent and cwnd has not been full for an
-    /// RTO, cwnd is to fall half of the way to the part that was used (RFC 2861, section 3.2; Linux:
-    /// `tcp_cwnd_validate`).
-    pub(super) fn validate_window(&mut self, v: &View<'_>, now: Time, limited: bool, last_sent: Time) -> Option<u32> {
+    /// Returns the number of segments used if cwnd is to be reduced. If new data was sent, and for an RTO cwnd has neither been
+    /// full nor could grow, cwnd is to fall half of the way to the part that was used (RFC 2861, section 3.2; Linux:
+    /// `tcp_cwnd_validate`), unless the send buffer lacks room.
+    pub(super) fn validate_window(&mut self, v: &View<'_>, now: Time, limited: bool, lacks_room: bool) -> Option<u32> {
         if v.s.una == 1 || limited {
             self.usage = Usage::new(now);
             return None;
         }
         let out = v.s.flight().div_ceil(u64::from(v.s.mss)).min(u64::from(u16::MAX)) as u16;
         self.usage.most = self.usage.most.max(out);
-        if last_sent != now || now.saturating_sub(self.usage.full_at) < v.s.rtt.rto(&v.cfg.rto) {
+        let is_new = v.flight.last().is_some_and(|last| last.at == now && last.flags & REPEATED == 0);
+        if !is_new || now.saturating_sub(self.usage.stamp) < v.s.rtt.rto(&v.cfg.rto) {
             return None;
         }
-        self.usage.full_at = now;
-        let falls = self.phase == Phase::Open && v.flight.tally().sacked == 0;
+        self.usage.stamp = now;
+        let falls = self.phase == Phase::Open && v.flight.tally().sacked == 0 && !lacks_room;
         falls.then(|| u32::from(std::mem::take(&mut self.usage.most)))
     }
 }
