@@ -28,6 +28,7 @@ from .applications import Bed, Driver
 from .guest_shell import Shell
 from .hosts import DEVICE, Hosts
 from .netns import SetupError, become_root_of_own, end_with_parent
+from .precise_selector import PreciseSelector
 from .programs import Programs
 
 #: How often TCP_INFO and the application's own lateness are sampled.
@@ -150,7 +151,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
     router = Router(job, hosts)
     real_time = job.get("real_time", True) and _become_real_time()
     before = cpu_times()
-    loop = asyncio.new_event_loop()
+    loop = asyncio.SelectorEventLoop(PreciseSelector())
     bed = Bed(loop, counts=bool(scenario.get("probes", {}).get("limits")))
     samples = Samplers(bed, windows=bool(scenario.get("probes", {}).get("cwnd")))
     core = Scenario(json.dumps(scenario))

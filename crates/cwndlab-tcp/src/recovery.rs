@@ -257,7 +257,9 @@ impl Recovery {
             RecoveryConfig::Fack(_) if sack => selective(LossRule::Forward, false),
             RecoveryConfig::Prr(_) if sack => selective(LossRule::Rfc6675, true),
             RecoveryConfig::Rack(_) if sack => Recovery::Rack(Box::new(Rack::new())),
-            RecoveryConfig::Rack(_) if cfg.repairs_by_duplicates() => Recovery::Rack(Box::new(Rack::by_duplicates(cfg))),
+            RecoveryConfig::Rack(_) if cfg.repairs_by_duplicates() => {
+                Recovery::Rack(Box::new(Rack::by_duplicates(cfg)))
+            }
             _ => Recovery::NewReno(NewReno::new(cfg.recovery.new_reno().rules)),
         }
     }

@@ -211,8 +211,7 @@ impl Sender {
         let goes_at_once = self.pacer().is_none() && self.outstanding.reported.is_empty();
         // Without SACK, each duplicate ACK lets a segment go.
         let by_duplicates = u64::from(self.snd.dup_acks) * u64::from(self.snd.mss);
-        let sendable =
-            if goes_at_once { self.snd.edge.min(self.snd.una + self.cc.cwnd() + by_duplicates) } else { 0 };
+        let sendable = if goes_at_once { self.snd.edge.min(self.snd.una + self.cc.cwnd() + by_duplicates) } else { 0 };
         let Some(buffer) = self.extra.as_mut().and_then(|extra| extra.buffer.as_deref_mut()) else { return };
         buffer.begin(windows, cwnd_segments);
         buffer.fill(&mut self.snd, memory, sendable);
