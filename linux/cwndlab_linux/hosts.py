@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from cwndlab._core import Application
@@ -25,6 +26,8 @@ SO_MAX_PACING_RATE = 47
 FIRST_PORT = 5001
 #: Client port of the first entry of datagrams; the first that IANA assigns to nobody.
 FIRST_CLIENT_PORT = 49152
+#: Of each segment's options, if timestamps are agreed on.
+TIMESTAMPS_BYTES = 12
 
 
 def address(node: int, index: int) -> str:
@@ -71,6 +74,8 @@ class Hosts:
                     mine.append(self.addresses[(node, *pair)])
         self.more_laws: str = job["more_laws"]
         self.namespaces: dict[int, Namespace] = {}
+        #: Hosts that use timestamps.
+        self.stamping: set[int] = set()
         self.missing: list[str] = []
         self.packet = not can_open_tun() or job.get("device") == "packet"
         self.middle: Namespace | None = None
@@ -86,6 +91,8 @@ class Hosts:
             wanted = stacks.sysctls(stack, configs)
             wanted.pop(CONTROL, None)  # set for each socket
             self.missing = space.set_sysctls(wanted)
+            if Path("/proc/sys/net/ipv4/tcp_timestamps").read_text().strip() != "0":
+                self.stamping.add(node)
             self._check(space, stack, configs)
             space.set_sysctls({"ipv6.conf.all.disable_ipv6": "1", "ipv6.conf.default.disable_ipv6": "1"})
             mtu = max(stacks.mtu(tcp) for tcp in configs)
@@ -276,4 +283,5 @@ class Hosts:
         """Payload of a full segment between the hosts of a traffic entry."""
         entry = self.scenario["traffic"][index]
         ends = [self.scenario["tcp"][entry[key]] for key in ("tcp_client", "tcp_server")]
-        return min(stacks.mtu(tcp) for tcp in ends) - 40
+        stamped = self.stamping.issuperset((entry["client"], entry["server"]))
+        return min(stacks.mtu(tcp) for tcp in ends) - 40 - (TIMESTAMPS_BYTES if stamped else 0)
