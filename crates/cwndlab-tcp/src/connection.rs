@@ -400,7 +400,8 @@ impl Connection {
                 None => self.sender.snd.end = self.sender.snd.end.saturating_add(bytes),
                 Some(buffer) => {
                     if buffer.write(bytes) {
-                        self.sender.fill();
+                        let in_flight = self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding);
+                        self.sender.fill(in_flight);
                     }
                 }
             }

@@ -158,7 +158,8 @@ impl SendBuffer {
                 self.push(s.end);
             }
         }
-        if written > 0 {
+        // Full segments that go at once (`tcp_push_one`) are sent before the call waits for room, so the last carries no PSH.
+        if written > 0 && s.end > sendable {
             self.push(s.end);
         }
         self.lacks_room = !self.is_writeable(memory);

@@ -204,14 +204,12 @@ impl Sender {
         buffer.map_or(0, |buffer| buffer.memory(&self.snd, &self.outstanding.reported))
     }
 
-    /// Lets the application write into the send buffer until it is full.
-    pub fn fill(&mut self) {
+    /// Lets the application write into the send buffer until it is full. `in_flight`: bytes in the network.
+    pub fn fill(&mut self, in_flight: u64) {
         let (windows, cwnd_segments) = (self.cc.needs().buffered_windows, self.cc.cwnd() / u64::from(self.snd.mss));
         let memory = self.buffered_memory();
-        let goes_at_once = self.pacer().is_none() && self.outstanding.reported.is_empty();
-        // Without SACK, each duplicate ACK lets a segment go.
-        let by_duplicates = u64::from(self.snd.dup_acks) * u64::from(self.snd.mss);
-        let sendable = if goes_at_once { self.snd.edge.min(self.snd.una + self.cc.cwnd() + by_duplicates) } else { 0 };
+        let room = self.cc.cwnd().saturating_sub(in_flight);
+        let sendable = if self.pacer().is_none() { self.snd.edge.min(self.snd.nxt + room) } else { 0 };
         let Some(buffer) = self.extra.as_mut().and_then(|extra| extra.buffer.as_deref_mut()) else { return };
         buffer.begin(windows, cwnd_segments);
         buffer.fill(&mut self.snd, memory, sendable);
@@ -240,7 +238,7 @@ impl Sender {
         }
         if buffer.is_writeable(memory) && buffer.give_room() {
             self.note_write(in_flight);
-            self.fill();
+            self.fill(in_flight);
         }
     }
 

@@ -33,6 +33,10 @@ def differ(
             "--simple-receiver", help="acknowledges every segment; large buffers, no Nagle: senders alone"
         ),
     ] = False,
+    wide: Annotated[
+        bool,
+        typer.Option("--wide", help="draws classes of paths and programs, with a table by class"),
+    ] = False,
     minimize: Annotated[
         int, typer.Option(min=0, help="how many of each class of differences are made simpler")
     ] = 1,
@@ -62,7 +66,7 @@ def differ(
         echo(compare_study(opt.load(study, set_), stack, images[0], folder, threads=threads, say=say))
     else:
         folder = out or Path(f"differ-{seed}")
-        differing = Differ(seed, images, folder, simple_receiver, threads, say)
+        differing = Differ(seed, images, folder, simple_receiver, wide, threads, say)
         rows = differing.run(scenarios, minimize)
         echo(page(rows, differing.sides))
     echo(f"report: {folder / 'differ.md'}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from cwndlab import _core
 from cwndlab.base.errors import OutputError, RunError
@@ -17,11 +17,30 @@ from cwndlab_linux.virtual.backend import VirtualKernel
 from cwndlab_linux.virtual.images import Image
 
 from .packets_at_server import COMPLETION_SHARE, SHOWN, PacketComparison, compare
-from .random_scenario import Scenario, draw
-from .sides import KernelRun, against_simulator, on_kernel, one_on_kernel, stack_of, stack_text
+from .random_scenario import Alignment, draw
+from .sides import Case, KernelRun, against_simulator, on_kernel, one_on_kernel, stack_of, stack_text
+from .wide_scenario import draw_wide
 
 #: Runs that making one scenario simpler may take.
 TRIES = 40
+
+
+class Drawn(Case, Protocol):
+    """A scenario that was drawn; as text, what the page says of it."""
+
+    @property
+    def kind(self) -> str:
+        """Its class."""
+
+    @property
+    def sysctls(self) -> Mapping[str, str]:
+        """Of both hosts' kernel, in addition to those of all scenarios."""
+
+    def to_toml(self, alignment: Alignment | None = None) -> str:
+        """The study file; for the simulator with the alignment to a kernel's run."""
+
+    def simplify(self) -> Iterator[Drawn]:
+        """What is simpler by one step, the largest steps first."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +59,8 @@ class Row:
     completion: float
     #: Why it failed.
     reason: str = ""
+    #: The class of the scenario.
+    drawn: str = ""
 
     @property
     def is_same(self) -> bool:
@@ -61,6 +82,8 @@ class Differ:
     kernels: tuple[Image, ...]
     out: Path
     simple_receiver: bool = False
+    #: Draws classes of paths and programs instead of transfers through a bottleneck.
+    wide: bool = False
     threads: int | None = None
     #: Gets a line for each scenario.
     say: Callable[[str], None] = lambda line: None
@@ -80,10 +103,10 @@ class Differ:
             rows[index] = self._row(index, missing[name], first.pop(name, None), run)
             self.say(f"{index}: {rows[index].kind}: {rows[index].scenario}")
 
-        if len(self.kernels) == 2 and missing:
-            on_kernel(self._kernel(1), missing, first.__setitem__)
-        if missing:
-            on_kernel(self._kernel(0), missing, deliver)
+        for sysctls, group in _by_sysctls(missing).items():
+            if len(self.kernels) == 2:
+                on_kernel(self._kernel(1, dict(sysctls)), group, first.__setitem__)
+            on_kernel(self._kernel(0, dict(sysctls)), group, deliver)
         found = [rows[index] for index in sorted(rows)]
         self._minimize(found, minimize)
         save_page(self.out, found, self.sides)
@@ -95,11 +118,13 @@ class Differ:
         theirs, *others = (f"Linux {image.release}" for image in self.kernels)
         return (others[0] if others else "the simulator"), theirs
 
-    def _drawn(self, index: int) -> Scenario:
+    def _drawn(self, index: int) -> Drawn:
+        if self.wide:
+            return draw_wide(self.seed, index)
         return draw(self.seed, index, simple_receiver=self.simple_receiver)
 
-    def _kernel(self, which: int) -> VirtualKernel:
-        stack = stack_of(simple_receiver=self.simple_receiver)
+    def _kernel(self, which: int, sysctls: Mapping[str, str]) -> VirtualKernel:
+        stack = stack_of(simple_receiver=self.simple_receiver, more=sysctls)
         return VirtualKernel(stack, at_once=self.threads, image=self.kernels[which])
 
     def _claim_folder(self) -> None:
@@ -107,6 +132,7 @@ class Differ:
         mine = {
             "seed": self.seed,
             "simple_receiver": self.simple_receiver,
+            "wide": self.wide,
             "kernels": sides,
             "engine": _core.engine_digest(),
         }
@@ -131,9 +157,7 @@ class Differ:
         except TypeError:
             raise OutputError(f"{self._folder(index)}: has a row of another version; remove it") from None
 
-    def _row(
-        self, index: int, scenario: Scenario, ours: KernelRun | str | None, theirs: KernelRun | str
-    ) -> Row:
+    def _row(self, index: int, scenario: Drawn, ours: KernelRun | str | None, theirs: KernelRun | str) -> Row:
         folder = self._folder(index)
         save(folder / "study.toml", scenario.to_toml())
         failed = next((run for run in (theirs, ours) if isinstance(run, str)), None)
@@ -145,11 +169,12 @@ class Differ:
             row = row_of(index, str(scenario), found, len(theirs.packets))
             if not found.is_same:
                 self._save(folder, "", found, aligned)
+        row = replace(row, drawn=scenario.kind)
         save(folder / "row.json", json.dumps(asdict(row), indent=1))
         return row
 
     def _compare(
-        self, scenario: Scenario, ours: KernelRun | None, theirs: KernelRun
+        self, scenario: Drawn, ours: KernelRun | None, theirs: KernelRun
     ) -> tuple[PacketComparison, str | None]:
         """The comparison, and the study that the simulator ran."""
         if ours is not None:
@@ -173,16 +198,16 @@ class Differ:
                 self._minimize_one(row)
 
     def _minimize_one(self, row: Row) -> None:
-        kernels = [self._kernel(which) for which in range(len(self.kernels))]
+        simplest = self._drawn(row.index)
+        kernels = [self._kernel(which, simplest.sysctls) for which in range(len(self.kernels))]
 
-        def tried(scenario: Scenario) -> tuple[PacketComparison, str | None] | None:
+        def tried(scenario: Drawn) -> tuple[PacketComparison, str | None] | None:
             try:
                 runs = [one_on_kernel(k, scenario) for k in kernels]
             except RunError:
                 return None
             return self._compare(scenario, runs[1] if len(runs) == 2 else None, runs[0])
 
-        simplest = self._drawn(row.index)
         shown = None
         tries = 0
         candidates = simplest.simplify()
@@ -234,6 +259,7 @@ def page(rows: Sequence[Row], sides: tuple[str, str]) -> str:
     lines += [f"| {count} of {len(ran)} | {what} |" for what, count in counts(rows)]
     if failed := len(rows) - len(ran):
         lines.append(f"| {failed} | failed |")
+    lines += _by_class(ran)
     kinds = Counter(row.kind for row in ran if not row.is_same).most_common()
     if kinds:
         lines += ["", "| first difference | scenarios |", "|---|---|"]
@@ -246,6 +272,26 @@ def page(rows: Sequence[Row], sides: tuple[str, str]) -> str:
             if not row.is_same
         ]
     return "\n".join(lines) + "\n"
+
+
+def _by_class(ran: Sequence[Row]) -> list[str]:
+    """The table by class of scenario, if there are several."""
+    classes = {row.drawn: [other for other in ran if other.drawn == row.drawn] for row in ran}
+    if len(classes) < 2:
+        return []
+    lines = ["", "| class | scenarios | same to the end | same order | within 1 % |", "|---|---|---|---|---|"]
+    for drawn, rows in sorted(classes.items()):
+        numbers = " | ".join(str(count) for _, count in counts(rows))
+        lines.append(f"| {drawn} | {len(rows)} | {numbers} |")
+    return lines
+
+
+def _by_sysctls(scenarios: Mapping[str, Drawn]) -> dict[tuple[tuple[str, str], ...], dict[str, Drawn]]:
+    """The scenarios by what their kernel's TCP is set to, since a campaign has one stack."""
+    groups: dict[tuple[tuple[str, str], ...], dict[str, Drawn]] = {}
+    for name, scenario in scenarios.items():
+        groups.setdefault(tuple(sorted(scenario.sysctls.items())), {})[name] = scenario
+    return groups
 
 
 def save_page(out: Path, rows: Sequence[Row], sides: tuple[str, str]) -> str:

@@ -75,6 +75,16 @@ class Scenario:
     simple_receiver: bool = False
 
     @property
+    def kind(self) -> str:
+        """The class of all these scenarios."""
+        return "bottleneck"
+
+    @property
+    def sysctls(self) -> dict[str, str]:
+        """Of both hosts' kernel, in addition to those of all scenarios."""
+        return {}
+
+    @property
     def transfers(self) -> list[Transfer]:
         """Of all flows, in the order of opening."""
         return sorted((t for flow in self.flows for t in flow), key=lambda transfer: transfer.start_ms)

@@ -59,10 +59,10 @@ class Case(Protocol):
         """The scenario as the engine takes it; for the simulator with the alignment to a kernel's run."""
 
 
-def stack_of(*, simple_receiver: bool = False) -> Stack:
-    """The kernel's set-up."""
+def stack_of(*, simple_receiver: bool = False, more: Mapping[str, str] | None = None) -> Stack:
+    """The kernel's set-up, with more sysctls of a scenario."""
     stack = load(STACK)
-    sysctls = {**stack.sysctls, **_sysctls(simple_receiver=simple_receiver)}
+    sysctls = {**stack.sysctls, **_sysctls(simple_receiver=simple_receiver), **(more or {})}
     return replace(stack, name=f"{STACK}, as differ sets it", sysctls=sysctls, segments="single")
 
 

@@ -45,9 +45,9 @@ details! {
     responds_at_end_of_repair
     /// A loss after an ECN echo in the same window is reported to the law (`dctcp_state`).
     reports_loss_after_echo
-    /// If data sent after an echo is lost, the next ACK ends the episode of the echo, and the repair begins anew
+    /// If data sent after an echo is lost, the next ACK ends the episode of the echo, and another one begins
     /// (`tcp_fastretrans_alert`). If nothing was sent again until then, cwnd stays (`tcp_try_undo_recovery`).
-    repairs_after_echo_anew
+    ends_episode_of_echo
     /// The lowest SACK block is recorded first (`tcp_sacktag_write_queue`).
     sorts_blocks
     /// What SACK newly reports opens the window (`tcp_cong_control`, `acked_sacked`).

@@ -286,7 +286,8 @@ impl Connection {
 
     /// Lets the application write on after a call whose data was sent.
     pub(super) fn write_on(&mut self) {
-        self.sender.fill();
+        let in_flight = self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding);
+        self.sender.fill(in_flight);
         self.note_written();
     }
 

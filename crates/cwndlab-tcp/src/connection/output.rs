@@ -79,6 +79,9 @@ impl Connection {
             if let Some(rack) = self.recovery.rack() {
                 rack.on_idle_restart(now);
             }
+            if self.sender.calls_again() {
+                self.write_on(); // the first call's data does not go at once through the restart window
+            }
         }
     }
 

@@ -235,7 +235,7 @@ impl Rack {
         let counts = !v.cfg.doubts_dsacks() || (self.reorderings > 0 && !of_probe);
         self.adapt(v.s, ack.dsack.is_some() && counts);
         self.end_probe(v, ack, delivered, of_probe, &mut changes);
-        if advanced || (self.phase == Phase::Recovery && v.cfg.repairs_after_echo_anew()) {
+        if advanced || (self.phase == Phase::Recovery && v.cfg.ends_episode_of_echo()) {
             self.end_episode(v, ack.echoed_stamp, &mut changes);
         }
         let looks = match self.phase {
@@ -290,7 +290,7 @@ impl Rack {
         }
         let repaired = self.phase == Phase::Recovery;
         let undone = repaired && self.undo_at_end(v, echo, changes);
-        let unrepaired = repaired && v.cfg.repairs_after_echo_anew() && self.evidence.is_of_echo_alone(v.cfg, echo);
+        let unrepaired = repaired && v.cfg.ends_episode_of_echo() && self.evidence.is_of_echo_alone(v.cfg, echo);
         if !undone && !unrepaired {
             // RFC 9937, section 6.2: the episode ends at ssthresh.
             changes.push(WindowChange::End);

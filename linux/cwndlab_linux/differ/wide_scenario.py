@@ -1,0 +1,446 @@
+"""Scenarios of what paths and programs do, by class: drawn, written as studies, and made simpler."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from cwndlab.api import Study
+from cwndlab.study.toml import dumps
+
+from .random_scenario import DURATION_S, HZ, JITTER, LEAST_PACKETS, SEND_BYTES, SLACK_NS, STACK, Alignment
+
+#: Laws that a flow may have, the most common one more often.
+CONTROLS = ("cubic", "cubic", "cubic", "reno", "bbr1", "dctcp")
+#: What a flow sends at most: so many seconds at its share of the bottleneck, and so many bytes.
+MOST_S, MOST_BYTES, FEWEST_BYTES = 2.0, 4_000_000, 30_000
+#: Flows begin within this time.
+STARTS_MS = 1000
+#: Payload and headers of a full packet, and the headers.
+PACKET_BYTES, HEADER_BYTES = 1500, 40
+
+Table = dict[str, Any]
+_T = TypeVar("_T")
+
+
+class Dice:
+    """Draws of a scenario."""
+
+    def __init__(self, seed: int, index: int) -> None:
+        self.rng = np.random.default_rng([seed, index])
+
+    def between(self, low: float, high: float) -> float:
+        """Log-uniform, to two significant digits."""
+        value = math.exp(self.rng.uniform(math.log(low), math.log(high)))
+        return round(value, 1 - math.floor(math.log10(value)))
+
+    def count(self, low: int, high: int) -> int:
+        """A whole number, both ends included."""
+        return int(self.rng.integers(low, high + 1))
+
+    def one_of(self, *choices: _T) -> _T:
+        """Any of them."""
+        return choices[int(self.rng.integers(len(choices)))]
+
+
+@dataclass
+class Draft:
+    """A scenario in the making."""
+
+    dice: Dice
+    rate_mbps: float = 0.0
+    rtt_ms: float = 0.0
+    buffer_bdp: float = 0.0
+    queue: Table = field(default_factory=dict)
+    forward: list[Table] = field(default_factory=list)
+    reverse: list[Table] = field(default_factory=list)
+    #: Keys of the bottleneck, and of [tcp], in addition.
+    bottleneck: Table = field(default_factory=dict)
+    tcp: Table = field(default_factory=dict)
+    sysctls: dict[str, str] = field(default_factory=dict)
+    #: Applications with their law, and the extra round trip of each client.
+    flows: list[tuple[Table, str, float]] = field(default_factory=list)
+    ecn: bool = False
+    packet_bytes: int = PACKET_BYTES
+
+    def bdp_packets(self) -> float:
+        """The bandwidth-delay product."""
+        return self.rate_mbps * 1e6 * self.rtt_ms / 1e3 / (8 * self.packet_bytes)
+
+    def add_bulk(self, count: int = 1, **keys: Any) -> None:
+        """Adds transfers by the server."""
+        for _ in range(count):
+            most = min(self.rate_mbps * 1e6 / 8 * MOST_S / count, MOST_BYTES)
+            size = int(self.dice.between(max(FEWEST_BYTES, most / 10), max(most, 2 * FEWEST_BYTES)))
+            self.add({"kind": "bulk", "from": "server", "bytes": size, **keys})
+
+    def add(self, app: Table, extra_ms: float = 0.0) -> None:
+        """Adds an application with a law."""
+        law = self.dice.one_of(*CONTROLS)
+        self.ecn |= law == "dctcp"
+        self.flows.append((app, law, extra_ms))
+
+
+def _reordering(d: Draft) -> None:
+    d.forward.append(
+        d.dice.one_of(
+            {"kind": "jitter", "max": f"{d.dice.between(0.5, d.rtt_ms):g}ms", "keep_order": False},
+            {
+                "kind": "reorder",
+                "p": d.dice.between(0.001, 0.1),
+                "extra": f"{d.dice.between(0.5, d.rtt_ms):g}ms",
+            },
+        )
+    )
+    d.add_bulk()
+
+
+def _jitter(d: Draft) -> None:
+    d.forward.append({"kind": "jitter", "max": f"{d.dice.between(0.5, d.rtt_ms):g}ms", "keep_order": True})
+    d.add_bulk(d.dice.count(1, 2))
+
+
+def _steps(d: Draft) -> None:
+    at = f"{d.dice.between(0.1, 1):g}s"
+    back = f"{d.dice.between(1.1, 2):g}s"
+    other = f"{d.dice.between(0.1, 2) * d.rtt_ms:.3g}ms"
+    if d.dice.count(0, 1):
+        extra = d.dice.one_of(["0ms", other], [other, "0ms"])
+        d.forward.append({"kind": "delay-steps", "at": ["0s", at], "extra": extra})
+    else:
+        rates = [f"{d.rate_mbps:g}Mbps", f"{d.rate_mbps * d.dice.between(0.1, 4):.3g}Mbps"]
+        d.bottleneck["rate"] = {"at": {"0s": rates[0], at: rates[1], back: rates[0]}}
+    d.add_bulk(d.dice.count(1, 2))
+
+
+def _outage(d: Draft) -> None:
+    begin, length = d.dice.between(0.1, 1), d.dice.between(0.05, 2)
+    at = ["0s", f"{begin:g}s", f"{begin + length:.4g}s"]
+    d.bottleneck["loss"] = {"at": dict(zip(at, ("0%", "100%", "0%"), strict=True))}
+    d.add_bulk(d.dice.count(1, 2))
+
+
+def _many_flows(d: Draft) -> None:
+    for _ in range(d.dice.count(3, 8)):
+        most = max(min(d.rate_mbps * 1e6 / 8 * MOST_S / 5, MOST_BYTES), 2 * FEWEST_BYTES)
+        size = int(d.dice.between(FEWEST_BYTES, most))
+        d.add({"kind": "bulk", "from": "server", "bytes": size}, extra_ms=d.dice.between(1, 150))
+
+
+def _both_directions(d: Draft) -> None:
+    d.bottleneck["reverse-limit"] = max(LEAST_PACKETS, round(d.dice.between(0.25, 2) * d.bdp_packets()))
+    d.add_bulk()
+    d.add_bulk()
+    d.flows[-1][0]["from"] = "client"
+
+
+def _request_response(d: Draft) -> None:
+    request, response = (f"{d.dice.between(100, most):g}B" for most in (60_000, 200_000))
+    app = {"kind": "rr", "request": request, "response": response, "transactions": d.dice.count(3, 20)}
+    d.add(app | ({"think": f"{d.dice.between(1, 300):g}ms"} if d.dice.count(0, 1) else {}))
+
+
+def _pages(d: Draft) -> None:
+    d.add(
+        {
+            "kind": "web",
+            "protocol": "http/1.1",
+            "object": f"{d.dice.between(2000, 60_000):g}B",
+            "request": f"{d.dice.count(100, 1000)}B",
+            "inline_objects": d.dice.count(1, 6),
+            "pages": d.dice.count(1, 5),
+            "think": f"{d.dice.between(10, 1000):g}ms",
+            "clock": "syn",
+            "inline_trigger": "whole-primary",
+        }
+    )
+
+
+def _on_off(d: Draft) -> None:
+    app = {"kind": "rr", "request": "100B", "response": f"{d.dice.between(50_000, 500_000):g}B"}
+    d.add(app | {"transactions": d.dice.count(3, 8), "think": f"{d.dice.between(200, 2000):g}ms"})
+
+
+def _slow_reader(d: Draft) -> None:
+    d.add_bulk(read_rate=f"{d.rate_mbps * d.dice.between(0.1, 2):.3g}Mbps")
+
+
+def _buffers_and_options(d: Draft) -> None:
+    def receive(size: int) -> None:
+        d.tcp["receive_tuning"] = {"linux": {"initial_bytes": size, "most_bytes": size}}
+        d.sysctls["tcp_rmem"] = f"4096 {size} {size}"
+
+    def send(size: int) -> None:
+        d.tcp["send_tuning"] = {"linux": {"most_bytes": size}}
+        d.sysctls["tcp_wmem"] = f"4096 16384 {size}"
+
+    def off(knob: str, sysctl: str) -> None:
+        d.tcp[knob] = False
+        d.sysctls[sysctl] = "0"
+
+    d.dice.one_of(
+        lambda: receive(d.dice.one_of(8192, 16_384, 65_536, 262_144)),
+        lambda: send(d.dice.one_of(65_536, 131_072, 262_144, 524_288)),
+        lambda: off("sack", "tcp_sack"),
+        lambda: off("window_scale", "tcp_window_scaling"),
+        lambda: off("timestamps", "tcp_timestamps"),
+    )()
+    d.add_bulk(d.dice.count(1, 2))
+
+
+def _segment_sizes(d: Draft) -> None:
+    mss = d.dice.one_of(536, 960, 1200, 1400, 4312, 8960)
+    d.packet_bytes = mss + HEADER_BYTES
+    d.tcp["mss"] = f"{mss}B"
+    d.add_bulk(d.dice.count(1, 2))
+
+
+def _wifi(d: Draft) -> None:
+    d.forward.append({"kind": "aggregate", "hold": f"{d.dice.between(0.5, 8):g}ms"})
+    d.add_bulk(d.dice.count(1, 2))
+
+
+def _ack_loss(d: Draft) -> None:
+    d.reverse.append({"kind": "bernoulli", "p": d.dice.between(0.005, 0.3)})
+    d.add_bulk(d.dice.count(1, 2))
+
+
+def _burst_losses(d: Draft) -> None:
+    good_bad, bad_good = d.dice.between(0.001, 0.02), d.dice.between(0.05, 0.5)
+    d.forward.append({"kind": "gilbert-elliott", "p_good_bad": good_bad, "p_bad_good": bad_good})
+    d.add_bulk(d.dice.count(1, 2))
+
+
+def _policer(d: Draft) -> None:
+    rate, burst = d.rate_mbps * d.dice.between(0.2, 0.9), f"{d.dice.between(5000, 200_000):g}B"
+    d.forward.append({"kind": "policer", "rate": f"{rate:.3g}Mbps", "burst": burst})
+    d.add_bulk(d.dice.count(1, 2))
+
+
+def _queues(d: Draft) -> None:
+    limit = f"{max(8, 2 * round(d.bdp_packets()))}pkt"
+    bdp = max(8.0, d.bdp_packets())
+    d.ecn = bool(d.dice.count(0, 1))
+    marks = {"ecn": True} if d.ecn else {}
+    d.queue = d.dice.one_of(
+        {"kind": "red", "limit": limit, "min_th": f"{bdp / 4:.0f}pkt", "max_th": f"{bdp:.0f}pkt", **marks},
+        {"kind": "drop-on-full", "limit": limit, "victim": "front"},
+        {"kind": "codel", "limit": limit, **marks},
+        {"kind": "pie", "limit": limit, **marks},
+        {"kind": "fq-pie", "flows": 65_536, **marks},
+        {"kind": "fq-codel", "flows": 65_536, "ecn": d.ecn},
+        {"kind": "cake", "rate": f"{0.9 * d.rate_mbps:.3g}Mbps"},
+        {"kind": "tbf", "rate": f"{0.8 * d.rate_mbps:.3g}Mbps", "burst": "10000B", "limit": limit},
+        {"kind": "dualpi2", "form": "linux", "ecn": d.ecn},
+    )
+    d.add_bulk(d.dice.count(1, 3))
+
+
+#: The classes, in the order in which they are drawn.
+CLASSES: Mapping[str, Callable[[Draft], None]] = {
+    "reordering": _reordering,
+    "jitter": _jitter,
+    "route and rate steps": _steps,
+    "outages": _outage,
+    "many flows": _many_flows,
+    "both directions": _both_directions,
+    "request-response": _request_response,
+    "pages": _pages,
+    "on-off": _on_off,
+    "slow readers": _slow_reader,
+    "buffers and options": _buffers_and_options,
+    "segment sizes": _segment_sizes,
+    "bursts": _wifi,
+    "ACK loss": _ack_loss,
+    "loss in bursts": _burst_losses,
+    "policers": _policer,
+    "queues": _queues,
+}
+
+
+@dataclass(frozen=True)
+class WideScenario:
+    """A drawn study of a class."""
+
+    kind: str
+    tables: Table
+    #: Of both hosts' kernel, in addition to the stack's.
+    sysctls: Mapping[str, str]
+
+    @property
+    def seed(self) -> int:
+        """Of all random numbers."""
+        return int(self.tables["run"]["seed"])
+
+    @property
+    def laws(self) -> list[str]:
+        """The congestion control of each entry of the traffic."""
+        return [entry["tcp"] for entry in self.tables["traffic"]]
+
+    def __str__(self) -> str:
+        return str(self.tables["title"])
+
+    def to_toml(self, alignment: Alignment | None = None) -> str:
+        """The study file; for the simulator with the alignment to a kernel's run."""
+        if alignment is None:
+            return dumps(self.tables)
+        tables = copy.deepcopy(self.tables)
+        tables["tcp"]["rto"] = {"timer_hz": HZ, "tick_phase": f"{alignment.tick_phase_ns}ns"}
+        for entry, at, draw in zip(tables["traffic"], alignment.starts_ns, alignment.draws, strict=True):
+            entry["start"] = f"{at}ns"
+            entry["name"] += f"-{draw}" if draw else ""
+        return dumps(tables)
+
+    def compile(self, alignment: Alignment | None = None) -> str:
+        """The scenario as the engine takes it."""
+        (cell,) = Study.from_toml(self.to_toml(alignment)).plan().cells
+        return cell.scenario
+
+    def simplify(self) -> Iterator[WideScenario]:
+        """What is simpler by one step: fewer flows, no impairment, a plain queue, less data."""
+        for k in range(len(self.tables["traffic"]) if len(self.tables["traffic"]) > 1 else 0):
+            yield self._changed(lambda tables, k=k: tables["traffic"].pop(k))
+        bottleneck = self._bottleneck(self.tables)
+        for way in ("forward", "reverse"):
+            for k in range(len(bottleneck[way].get("impairments", ()))):
+                yield self._changed(
+                    lambda tables, way=way, k=k: self._bottleneck(tables)[way]["impairments"].pop(k)
+                )
+        if bottleneck["forward"]["queue"]["kind"] != "drop-tail":
+            plain = {"kind": "drop-tail", "limit": "100pkt"}
+            yield self._changed(lambda tables: self._bottleneck(tables)["forward"].update(queue=plain))
+        for k, entry in enumerate(self.tables["traffic"]):
+            for key in ("bytes", "transactions", "pages", "inline_objects"):
+                if (value := entry["app"].get(key, 1)) > 1:
+                    yield self._changed(
+                        lambda tables, k=k, key=key, value=value: tables["traffic"][k]["app"].update(
+                            {key: value // 2}
+                        )
+                    )
+
+    def _changed(self, change: Callable[[Table], object]) -> WideScenario:
+        tables = copy.deepcopy(self.tables)
+        change(tables)
+        used = {entry["tcp"] for entry in tables["traffic"]}
+        tables["tcp"]["groups"] = {cc: knobs for cc, knobs in tables["tcp"]["groups"].items() if cc in used}
+        return WideScenario(self.kind, tables, self.sysctls)
+
+    @staticmethod
+    def _bottleneck(tables: Table) -> Table:
+        return next(link for link in tables["topology"]["links"] if link["name"] == "bottleneck")
+
+
+def draw_wide(seed: int, index: int) -> WideScenario:
+    """The scenario with this number of a seed's sequence; the classes take turns."""
+    kind, build = list(CLASSES.items())[index % len(CLASSES)]
+    dice = Dice(seed, index)
+    draft = Draft(dice, dice.between(1, 100), dice.between(5, 200), dice.between(0.25, 4))
+    build(draft)
+    return _finish(kind, draft)
+
+
+def _finish(kind: str, d: Draft) -> WideScenario:
+    knobs: Table = {
+        "send_tuning": {"linux": {"most_bytes": SEND_BYTES}},
+        "withheld_ack_slack": f"{SLACK_NS}ns",
+        **d.tcp,
+        "groups": {law: _group(law, ecn=d.ecn) for law in {law: None for _, law, _ in d.flows}},
+    }
+    tables: Table = {
+        "title": f"{kind}: {_describe(d)}",
+        "topology": _topology(d),
+        "traffic": [
+            {
+                "name": f"flow-{k}",
+                "client": f"client-{k}" if extra else "client",
+                "server": "server",
+                "start": f"{0 if k == 0 else d.dice.count(0, STARTS_MS)}ms",
+                "tcp": law,
+                "app": app,
+            }
+            for k, (app, law, extra) in enumerate(d.flows)
+        ],
+        "tcp": {"profile": "linux-6", **knobs},
+        "run": {"duration": f"{DURATION_S:g}s", "seed": d.dice.count(1, 1 << 31), "stack": STACK},
+        "probes": {"segments_at": "server"},
+    }
+    return WideScenario(kind, tables, d.sysctls)
+
+
+def _group(law: str, *, ecn: bool) -> Table:
+    knobs: Table = {"cc": law}
+    if law == "dctcp":
+        knobs["handshake"] = {"ecn_capable": True}
+    elif ecn:
+        knobs["ecn"] = "rfc3168"
+    if law == "bbr1":
+        knobs["max_train_segments"] = 1
+    return knobs
+
+
+def _describe(d: Draft) -> str:
+    """The path and what is special on it, for the table."""
+    apps = " + ".join(
+        f"{law} {app['kind']} {app.get('bytes', app.get('response', app.get('object')))}"
+        for app, law, _ in d.flows
+    )
+    special = [*d.forward, *d.reverse, *([d.queue] if d.queue else []), d.tcp, d.bottleneck]
+    more = "; ".join(
+        ", ".join(f"{key} {value}" for key, value in table.items()) for table in special if table
+    )
+    return f"{d.rate_mbps:g} Mb/s, {d.rtt_ms:g} ms, {d.buffer_bdp:g} BDP: {apps}" + (
+        f" ({more})" if more else ""
+    )
+
+
+def _topology(d: Draft) -> Table:
+    plain = {"kind": "drop-tail", "limit": "10000pkt"}
+    limit = max(LEAST_PACKETS, round(d.buffer_bdp * d.bdp_packets()))
+    clients = [(f"client-{k}", extra) for k, (_, _, extra) in enumerate(d.flows) if extra]
+    far = "far" if clients else "client"
+    own = dict(d.bottleneck)
+    back: Table = {"queue": plain, "impairments": d.reverse}
+    if reverse_limit := own.pop("reverse-limit", None):
+        back["queue"] = {"kind": "drop-tail", "limit": f"{reverse_limit}pkt"}
+    forward: Table = {
+        "queue": d.queue or {"kind": "drop-tail", "limit": f"{limit}pkt"},
+        "impairments": d.forward,
+    }
+    if loss := own.pop("loss", None):
+        forward["loss"] = loss
+    links: list[Table] = [
+        {
+            "name": "access",
+            "between": ["server", "router"],
+            "rate": "1Gbps",
+            "delay": "0ms",
+            "queue": plain,
+            "forward": {"impairments": [{"kind": "jitter", "max": JITTER, "keep_order": True}]},
+        },
+        {
+            "name": "bottleneck",
+            "between": ["router", far],
+            "rate": f"{d.rate_mbps:g}Mbps",
+            "delay": f"{d.rtt_ms / 2:g}ms",
+            "forward": forward,
+            "reverse": back,
+            **own,
+        },
+    ]
+    links += [
+        {
+            "name": f"to-{client}",
+            "between": [far, client],
+            "rate": "1Gbps",
+            "delay": f"{extra / 2:g}ms",
+            "queue": plain,
+        }
+        for client, extra in clients
+    ]
+    nodes = ["server", "router", far, *(client for client, _ in clients)]
+    return {"nodes": nodes, "links": links}
