@@ -25,7 +25,7 @@ from .wide_scenario import draw_wide
 TRIES = 40
 
 
-class Drawn(Case, Protocol):
+class DrawnScenario(Case, Protocol):
     """A scenario that was drawn; as text, what the page says of it."""
 
     @property
@@ -39,7 +39,7 @@ class Drawn(Case, Protocol):
     def to_toml(self, alignment: Alignment | None = None) -> str:
         """The study file; for the simulator with the alignment to a kernel's run."""
 
-    def simplify(self) -> Iterator[Drawn]:
+    def simplify(self) -> Iterator[DrawnScenario]:
         """What is simpler by one step, the largest steps first."""
 
 
@@ -118,7 +118,7 @@ class Differ:
         theirs, *others = (f"Linux {image.release}" for image in self.kernels)
         return (others[0] if others else "the simulator"), theirs
 
-    def _drawn(self, index: int) -> Drawn:
+    def _drawn(self, index: int) -> DrawnScenario:
         if self.wide:
             return draw_wide(self.seed, index)
         return draw(self.seed, index, simple_receiver=self.simple_receiver)
@@ -157,7 +157,9 @@ class Differ:
         except TypeError:
             raise OutputError(f"{self._folder(index)}: has a row of another version; remove it") from None
 
-    def _row(self, index: int, scenario: Drawn, ours: KernelRun | str | None, theirs: KernelRun | str) -> Row:
+    def _row(
+        self, index: int, scenario: DrawnScenario, ours: KernelRun | str | None, theirs: KernelRun | str
+    ) -> Row:
         folder = self._folder(index)
         save(folder / "study.toml", scenario.to_toml())
         failed = next((run for run in (theirs, ours) if isinstance(run, str)), None)
@@ -174,7 +176,7 @@ class Differ:
         return row
 
     def _compare(
-        self, scenario: Drawn, ours: KernelRun | None, theirs: KernelRun
+        self, scenario: DrawnScenario, ours: KernelRun | None, theirs: KernelRun
     ) -> tuple[PacketComparison, str | None]:
         """The comparison, and the study that the simulator ran."""
         if ours is not None:
@@ -201,7 +203,7 @@ class Differ:
         simplest = self._drawn(row.index)
         kernels = [self._kernel(which, simplest.sysctls) for which in range(len(self.kernels))]
 
-        def tried(scenario: Drawn) -> tuple[PacketComparison, str | None] | None:
+        def tried(scenario: DrawnScenario) -> tuple[PacketComparison, str | None] | None:
             try:
                 runs = [one_on_kernel(k, scenario) for k in kernels]
             except RunError:
@@ -286,9 +288,11 @@ def _by_class(ran: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _by_sysctls(scenarios: Mapping[str, Drawn]) -> dict[tuple[tuple[str, str], ...], dict[str, Drawn]]:
+def _by_sysctls(
+    scenarios: Mapping[str, DrawnScenario],
+) -> dict[tuple[tuple[str, str], ...], dict[str, DrawnScenario]]:
     """The scenarios by what their kernel's TCP is set to, since a campaign has one stack."""
-    groups: dict[tuple[tuple[str, str], ...], dict[str, Drawn]] = {}
+    groups: dict[tuple[tuple[str, str], ...], dict[str, DrawnScenario]] = {}
     for name, scenario in scenarios.items():
         groups.setdefault(tuple(sorted(scenario.sysctls.items())), {})[name] = scenario
     return groups

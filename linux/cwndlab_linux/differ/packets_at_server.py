@@ -34,8 +34,8 @@ class ServerPacket(NamedTuple):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What must be the same on both sides: bytes sent, or bytes acknowledged."""
-        return (self.sent, self.seq, self.len) if self.sent else (self.sent, self.ack, self.sack)
+        """What must be the same on both sides: the bytes of a segment with data, or those acknowledged."""
+        return (self.sent, self.seq, self.len) if self.len else (self.sent, self.ack, self.sack)
 
     def __str__(self) -> str:
         """As in a packetdrill script: `>` sent by the server, `<` received."""
@@ -60,9 +60,10 @@ def packets_of(segments: pa.Table, connections: pa.Table) -> tuple[ServerPacket,
     found = []
     acked: dict[int, int] = {}
     for at, event, connection, sent, seq, length, ack, flags, window, sack in rows:
-        if event in ("drop", "mark") or not (length if sent else ack):
+        # The server's own ACK of a FIN alone is none of data.
+        if event in ("drop", "mark") or not (length or ack > int(sent)):
             continue
-        if not sent:
+        if not sent and not length:
             if flags & _FIN and ack <= acked.get(connection, 0):
                 continue
             acked[connection] = max(ack, acked.get(connection, 0))
@@ -179,15 +180,15 @@ def _is_earlier(a: ServerPacket | None, b: ServerPacket | None) -> bool:
 
 
 def _completion(a: Sequence[ServerPacket], b: Sequence[ServerPacket]) -> float:
-    """How far apart the last new acknowledgments of a transfer are, by its length."""
+    """How far apart the server receives the last new data or acknowledgment, by the transfer's length."""
     ends = []
     for side in (a, b):
-        heard = [one for one in side if not one.sent]
+        heard = [(one.ack + one.seq + one.len, one.time_ns) for one in side if not one.sent]
         if not heard:
             return math.inf
-        last = max(one.ack for one in heard)
-        ends.append((last, next(one.time_ns for one in heard if one.ack == last), side[0].time_ns))
+        last = max(progress for progress, _ in heard)
+        ends.append((last, next(at for progress, at in heard if progress == last), side[0].time_ns))
     (got, ours, _), (other, theirs, began) = ends
-    if abs(got - other) > 1:  # one side's FIN may not have been acknowledged at the end
+    if abs(got - other) > 2:  # FINs may not have been acknowledged at the end
         return math.inf
     return abs(ours - theirs) / max(theirs - began, 1)

@@ -34,7 +34,7 @@ class Dice:
     def __init__(self, seed: int, index: int) -> None:
         self.rng = np.random.default_rng([seed, index])
 
-    def between(self, low: float, high: float) -> float:
+    def draw_between(self, low: float, high: float) -> float:
         """Log-uniform, to two significant digits."""
         value = math.exp(self.rng.uniform(math.log(low), math.log(high)))
         return round(value, 1 - math.floor(math.log10(value)))
@@ -76,7 +76,7 @@ class Draft:
         """Adds transfers by the server."""
         for _ in range(count):
             most = min(self.rate_mbps * 1e6 / 8 * MOST_S / count, MOST_BYTES)
-            size = int(self.dice.between(max(FEWEST_BYTES, most / 10), max(most, 2 * FEWEST_BYTES)))
+            size = int(self.dice.draw_between(max(FEWEST_BYTES, most / 10), max(most, 2 * FEWEST_BYTES)))
             self.add({"kind": "bulk", "from": "server", "bytes": size, **keys})
 
     def add(self, app: Table, extra_ms: float = 0.0) -> None:
@@ -87,13 +87,14 @@ class Draft:
 
 
 def _reordering(d: Draft) -> None:
+    late = f"{d.dice.draw_between(0.5, d.rtt_ms):g}ms"
     d.forward.append(
         d.dice.one_of(
-            {"kind": "jitter", "max": f"{d.dice.between(0.5, d.rtt_ms):g}ms", "keep_order": False},
+            {"kind": "jitter", "max": late, "keep_order": False},
             {
                 "kind": "reorder",
-                "p": d.dice.between(0.001, 0.1),
-                "extra": f"{d.dice.between(0.5, d.rtt_ms):g}ms",
+                "p": d.dice.draw_between(0.001, 0.1),
+                "extra": f"{d.dice.draw_between(0.5, d.rtt_ms):g}ms",
             },
         )
     )
@@ -101,25 +102,27 @@ def _reordering(d: Draft) -> None:
 
 
 def _jitter(d: Draft) -> None:
-    d.forward.append({"kind": "jitter", "max": f"{d.dice.between(0.5, d.rtt_ms):g}ms", "keep_order": True})
+    d.forward.append(
+        {"kind": "jitter", "max": f"{d.dice.draw_between(0.5, d.rtt_ms):g}ms", "keep_order": True}
+    )
     d.add_bulk(d.dice.count(1, 2))
 
 
 def _steps(d: Draft) -> None:
-    at = f"{d.dice.between(0.1, 1):g}s"
-    back = f"{d.dice.between(1.1, 2):g}s"
-    other = f"{d.dice.between(0.1, 2) * d.rtt_ms:.3g}ms"
+    at = f"{d.dice.draw_between(0.1, 1):g}s"
+    back = f"{d.dice.draw_between(1.1, 2):g}s"
+    other = f"{d.dice.draw_between(0.1, 2) * d.rtt_ms:.3g}ms"
     if d.dice.count(0, 1):
         extra = d.dice.one_of(["0ms", other], [other, "0ms"])
         d.forward.append({"kind": "delay-steps", "at": ["0s", at], "extra": extra})
     else:
-        rates = [f"{d.rate_mbps:g}Mbps", f"{d.rate_mbps * d.dice.between(0.1, 4):.3g}Mbps"]
+        rates = [f"{d.rate_mbps:g}Mbps", f"{d.rate_mbps * d.dice.draw_between(0.1, 4):.3g}Mbps"]
         d.bottleneck["rate"] = {"at": {"0s": rates[0], at: rates[1], back: rates[0]}}
     d.add_bulk(d.dice.count(1, 2))
 
 
 def _outage(d: Draft) -> None:
-    begin, length = d.dice.between(0.1, 1), d.dice.between(0.05, 2)
+    begin, length = d.dice.draw_between(0.1, 1), d.dice.draw_between(0.05, 2)
     at = ["0s", f"{begin:g}s", f"{begin + length:.4g}s"]
     d.bottleneck["loss"] = {"at": dict(zip(at, ("0%", "100%", "0%"), strict=True))}
     d.add_bulk(d.dice.count(1, 2))
@@ -128,21 +131,21 @@ def _outage(d: Draft) -> None:
 def _many_flows(d: Draft) -> None:
     for _ in range(d.dice.count(3, 8)):
         most = max(min(d.rate_mbps * 1e6 / 8 * MOST_S / 5, MOST_BYTES), 2 * FEWEST_BYTES)
-        size = int(d.dice.between(FEWEST_BYTES, most))
-        d.add({"kind": "bulk", "from": "server", "bytes": size}, extra_ms=d.dice.between(1, 150))
+        size = int(d.dice.draw_between(FEWEST_BYTES, most))
+        d.add({"kind": "bulk", "from": "server", "bytes": size}, extra_ms=d.dice.draw_between(1, 150))
 
 
 def _both_directions(d: Draft) -> None:
-    d.bottleneck["reverse-limit"] = max(LEAST_PACKETS, round(d.dice.between(0.25, 2) * d.bdp_packets()))
+    d.bottleneck["reverse-limit"] = max(LEAST_PACKETS, round(d.dice.draw_between(0.25, 2) * d.bdp_packets()))
     d.add_bulk()
     d.add_bulk()
     d.flows[-1][0]["from"] = "client"
 
 
 def _request_response(d: Draft) -> None:
-    request, response = (f"{d.dice.between(100, most):g}B" for most in (60_000, 200_000))
+    request, response = (f"{d.dice.draw_between(100, most):g}B" for most in (60_000, 200_000))
     app = {"kind": "rr", "request": request, "response": response, "transactions": d.dice.count(3, 20)}
-    d.add(app | ({"think": f"{d.dice.between(1, 300):g}ms"} if d.dice.count(0, 1) else {}))
+    d.add(app | ({"think": f"{d.dice.draw_between(1, 300):g}ms"} if d.dice.count(0, 1) else {}))
 
 
 def _pages(d: Draft) -> None:
@@ -150,11 +153,11 @@ def _pages(d: Draft) -> None:
         {
             "kind": "web",
             "protocol": "http/1.1",
-            "object": f"{d.dice.between(2000, 60_000):g}B",
+            "object": f"{d.dice.draw_between(2000, 60_000):g}B",
             "request": f"{d.dice.count(100, 1000)}B",
             "inline_objects": d.dice.count(1, 6),
             "pages": d.dice.count(1, 5),
-            "think": f"{d.dice.between(10, 1000):g}ms",
+            "think": f"{d.dice.draw_between(10, 1000):g}ms",
             "clock": "syn",
             "inline_trigger": "whole-primary",
         }
@@ -162,34 +165,27 @@ def _pages(d: Draft) -> None:
 
 
 def _on_off(d: Draft) -> None:
-    app = {"kind": "rr", "request": "100B", "response": f"{d.dice.between(50_000, 500_000):g}B"}
-    d.add(app | {"transactions": d.dice.count(3, 8), "think": f"{d.dice.between(200, 2000):g}ms"})
+    app = {"kind": "rr", "request": "100B", "response": f"{d.dice.draw_between(50_000, 500_000):g}B"}
+    d.add(app | {"transactions": d.dice.count(3, 8), "think": f"{d.dice.draw_between(200, 2000):g}ms"})
 
 
 def _slow_reader(d: Draft) -> None:
-    d.add_bulk(read_rate=f"{d.rate_mbps * d.dice.between(0.1, 2):.3g}Mbps")
+    d.add_bulk(read_rate=f"{d.rate_mbps * d.dice.draw_between(0.1, 2):.3g}Mbps")
 
 
 def _buffers_and_options(d: Draft) -> None:
-    def receive(size: int) -> None:
+    kind = d.dice.one_of("receive", "send", "sack", "window_scale", "timestamps")
+    if kind == "receive":
+        size = d.dice.one_of(8192, 16_384, 65_536, 262_144)
         d.tcp["receive_tuning"] = {"linux": {"initial_bytes": size, "most_bytes": size}}
         d.sysctls["tcp_rmem"] = f"4096 {size} {size}"
-
-    def send(size: int) -> None:
+    elif kind == "send":
+        size = d.dice.one_of(65_536, 131_072, 262_144, 524_288)
         d.tcp["send_tuning"] = {"linux": {"most_bytes": size}}
         d.sysctls["tcp_wmem"] = f"4096 16384 {size}"
-
-    def off(knob: str, sysctl: str) -> None:
-        d.tcp[knob] = False
-        d.sysctls[sysctl] = "0"
-
-    d.dice.one_of(
-        lambda: receive(d.dice.one_of(8192, 16_384, 65_536, 262_144)),
-        lambda: send(d.dice.one_of(65_536, 131_072, 262_144, 524_288)),
-        lambda: off("sack", "tcp_sack"),
-        lambda: off("window_scale", "tcp_window_scaling"),
-        lambda: off("timestamps", "tcp_timestamps"),
-    )()
+    else:
+        d.tcp[kind] = False
+        d.sysctls["tcp_window_scaling" if kind == "window_scale" else f"tcp_{kind}"] = "0"
     d.add_bulk(d.dice.count(1, 2))
 
 
@@ -201,23 +197,23 @@ def _segment_sizes(d: Draft) -> None:
 
 
 def _wifi(d: Draft) -> None:
-    d.forward.append({"kind": "aggregate", "hold": f"{d.dice.between(0.5, 8):g}ms"})
+    d.forward.append({"kind": "aggregate", "hold": f"{d.dice.draw_between(0.5, 8):g}ms"})
     d.add_bulk(d.dice.count(1, 2))
 
 
 def _ack_loss(d: Draft) -> None:
-    d.reverse.append({"kind": "bernoulli", "p": d.dice.between(0.005, 0.3)})
+    d.reverse.append({"kind": "bernoulli", "p": d.dice.draw_between(0.005, 0.3)})
     d.add_bulk(d.dice.count(1, 2))
 
 
 def _burst_losses(d: Draft) -> None:
-    good_bad, bad_good = d.dice.between(0.001, 0.02), d.dice.between(0.05, 0.5)
+    good_bad, bad_good = d.dice.draw_between(0.001, 0.02), d.dice.draw_between(0.05, 0.5)
     d.forward.append({"kind": "gilbert-elliott", "p_good_bad": good_bad, "p_bad_good": bad_good})
     d.add_bulk(d.dice.count(1, 2))
 
 
 def _policer(d: Draft) -> None:
-    rate, burst = d.rate_mbps * d.dice.between(0.2, 0.9), f"{d.dice.between(5000, 200_000):g}B"
+    rate, burst = d.rate_mbps * d.dice.draw_between(0.2, 0.9), f"{d.dice.draw_between(5000, 200_000):g}B"
     d.forward.append({"kind": "policer", "rate": f"{rate:.3g}Mbps", "burst": burst})
     d.add_bulk(d.dice.count(1, 2))
 
@@ -303,29 +299,29 @@ class WideScenario:
 
     def simplify(self) -> Iterator[WideScenario]:
         """What is simpler by one step: fewer flows, no impairment, a plain queue, less data."""
-        for k in range(len(self.tables["traffic"]) if len(self.tables["traffic"]) > 1 else 0):
-            yield self._changed(lambda tables, k=k: tables["traffic"].pop(k))
-        bottleneck = self._bottleneck(self.tables)
+        flows, bottleneck = self.tables["traffic"], self._bottleneck(self.tables)
+        for k in range(len(flows) if len(flows) > 1 else 0):
+            tables = copy.deepcopy(self.tables)
+            del tables["traffic"][k]
+            yield self._with(tables)
         for way in ("forward", "reverse"):
-            for k in range(len(bottleneck[way].get("impairments", ()))):
-                yield self._changed(
-                    lambda tables, way=way, k=k: self._bottleneck(tables)[way]["impairments"].pop(k)
-                )
+            for k in range(len(bottleneck[way]["impairments"])):
+                tables = copy.deepcopy(self.tables)
+                del self._bottleneck(tables)[way]["impairments"][k]
+                yield self._with(tables)
         if bottleneck["forward"]["queue"]["kind"] != "drop-tail":
-            plain = {"kind": "drop-tail", "limit": "100pkt"}
-            yield self._changed(lambda tables: self._bottleneck(tables)["forward"].update(queue=plain))
-        for k, entry in enumerate(self.tables["traffic"]):
+            tables = copy.deepcopy(self.tables)
+            self._bottleneck(tables)["forward"]["queue"] = {"kind": "drop-tail", "limit": "100pkt"}
+            yield self._with(tables)
+        for k, entry in enumerate(flows):
             for key in ("bytes", "transactions", "pages", "inline_objects"):
                 if (value := entry["app"].get(key, 1)) > 1:
-                    yield self._changed(
-                        lambda tables, k=k, key=key, value=value: tables["traffic"][k]["app"].update(
-                            {key: value // 2}
-                        )
-                    )
+                    tables = copy.deepcopy(self.tables)
+                    tables["traffic"][k]["app"][key] = value // 2
+                    yield self._with(tables)
 
-    def _changed(self, change: Callable[[Table], object]) -> WideScenario:
-        tables = copy.deepcopy(self.tables)
-        change(tables)
+    def _with(self, tables: Table) -> WideScenario:
+        """These tables, without TCP settings that no flow has."""
         used = {entry["tcp"] for entry in tables["traffic"]}
         tables["tcp"]["groups"] = {cc: knobs for cc, knobs in tables["tcp"]["groups"].items() if cc in used}
         return WideScenario(self.kind, tables, self.sysctls)
@@ -339,7 +335,7 @@ def draw_wide(seed: int, index: int) -> WideScenario:
     """The scenario with this number of a seed's sequence; the classes take turns."""
     kind, build = list(CLASSES.items())[index % len(CLASSES)]
     dice = Dice(seed, index)
-    draft = Draft(dice, dice.between(1, 100), dice.between(5, 200), dice.between(0.25, 4))
+    draft = Draft(dice, dice.draw_between(1, 100), dice.draw_between(5, 200), dice.draw_between(0.25, 4))
     build(draft)
     return _finish(kind, draft)
 
