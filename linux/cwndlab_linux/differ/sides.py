@@ -13,7 +13,7 @@ from cwndlab.runs.executors.protocol import Job, Outcome
 from cwndlab.runs.work import MeasuredRuns
 from cwndlab.study.toml import dumps
 from cwndlab_linux.real_kernel import Kernel
-from cwndlab_linux.stack import Stack
+from cwndlab_linux.stack import Opener, Stack
 from cwndlab_linux.stack_file import load
 
 from .packets_at_server import PacketComparison, ServerPacket, compare, packets_of
@@ -26,6 +26,8 @@ WHEEL_NS = (1 << 18) * 10**6
 #: Names tried for a connection, which draw BBR's phases: one of seven whenever it begins to cycle, often
 #: twice. Of the 49 pairs, 64 names miss a quarter, 256 one in two hundred.
 DRAWS = 256
+#: Who opens connections, as in the simulator, also where the client sends.
+OPENER: Opener = "client"
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,20 @@ def stack_of(*, simple_receiver: bool = False, more: Mapping[str, str] | None = 
     """The kernel's set-up, with more sysctls of a scenario."""
     stack = load(STACK)
     sysctls = {**stack.sysctls, **_sysctls(simple_receiver=simple_receiver), **(more or {})}
-    return replace(stack, name=f"{STACK}, as differ sets it", sysctls=sysctls, segments="single")
+    return replace(
+        stack, name=f"{STACK}, as differ sets it", sysctls=sysctls, segments="single", opener=OPENER
+    )
 
 
 def stack_text(*, simple_receiver: bool) -> str:
     """The same as a file for ``--stack``."""
     return dumps(
-        {"based_on": STACK, "segments": "single", "sysctls": _sysctls(simple_receiver=simple_receiver)}
+        {
+            "based_on": STACK,
+            "segments": "single",
+            "opener": OPENER,
+            "sysctls": _sysctls(simple_receiver=simple_receiver),
+        }
     )
 
 
