@@ -5,6 +5,7 @@
 //! instant are handled in the order in which they were scheduled.
 
 mod apps;
+mod batch;
 mod conn;
 mod connection;
 mod connection_records;
@@ -88,6 +89,8 @@ pub struct Simulation<P: Probe> {
     traffic_names: Vec<String>,
     /// Endpoints to poll before the clock advances, because an application has given them commands.
     dirty: VecDeque<u32>,
+    /// Ends whose applications read once the last packet of this instant has arrived.
+    held_reads: Vec<u32>,
     /// The end whose application is being notified; `u32::MAX` if none. It is not added to `dirty`, because it is
     /// polled afterwards anyway.
     notified: u32,

@@ -107,16 +107,18 @@ impl<P: Packet> Wire<P> {
         }
     }
 
-    /// Takes the arrival for which the event now was scheduled, from a link that `passes`.
+    /// Takes the arrival for which the event now was scheduled, from a link that `passes`. Also returns whether the next
+    /// arrival is at the same instant.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
-    pub fn arrive(&mut self, schedule: &mut impl Schedule, index: u32) -> &P {
+    pub fn arrive(&mut self, schedule: &mut impl Schedule, index: u32) -> (&P, bool) {
         let (packet, next) = self.link.arrive_plain();
+        let more = next == Some(self.arrival_due);
         self.arrival_due = next.unwrap_or(Time::MAX);
         if let Some(next) = next {
             schedule.arrival(next, index, true);
         }
-        packet
+        (packet, more)
     }
 
     /// After an offered packet was queued: whether nothing is left to schedule or to report. False if that is not
@@ -170,8 +172,8 @@ pub trait Network {
     fn on_dropped(&mut self, link: u32, cause: DropCause, packet: &Self::Packet);
     /// A packet has crossed an `observed` link.
     fn on_arrived(&mut self, link: u32, packet: &Self::Packet);
-    /// The packet has reached the end of its route.
-    fn on_delivered(&mut self, packet: &Self::Packet);
+    /// The packet has reached the end of its route. `more`: another packet leaves the same link at the same instant.
+    fn on_delivered(&mut self, packet: &Self::Packet, more: bool);
     /// The queue of a `watched` link has changed.
     fn on_queue_changed(&mut self, link: u32);
 
@@ -179,7 +181,7 @@ pub trait Network {
     fn forward(&mut self, packet: &Self::Packet) {
         match self.next_link(packet) {
             Some(link) => self.offer(link, &Self::onward(packet)),
-            None => self.on_delivered(packet),
+            None => self.on_delivered(packet, false),
         }
     }
 
@@ -255,12 +257,15 @@ pub trait Network {
         let packet = wire.link.arrive(now);
         wire.arrival_due = Time::MAX;
         wire.schedule_arrival(schedule, link);
-        let observed = wire.observed;
+        let (observed, more) = (wire.observed, wire.arrival_due == now);
         let Some(packet) = packet else { return };
         if observed {
             self.on_arrived(link, &packet);
         }
-        self.forward(&packet);
+        match self.next_link(&packet) {
+            Some(link) => self.offer(link, &Self::onward(&packet)),
+            None => self.on_delivered(&packet, more),
+        }
     }
 
     /// Handles a service event.

@@ -437,6 +437,22 @@ impl Connection {
         (self.receiver.auto_read, self.rest) = (auto, Rest::Busy);
     }
 
+    /// Lets received bytes wait, as several packets arrive at this instant and the application runs after them. Returns
+    /// false, with no effect, if the application does not read by itself, or the end does not distinguish.
+    pub fn hold_reads(&mut self, cfg: &TcpConfig) -> bool {
+        let holds = cfg.reads_after_batch() && self.receiver.auto_read && self.receiver.is_linux();
+        if holds {
+            self.set_auto_read(false);
+        }
+        holds
+    }
+
+    /// Lets the application read what has waited since [`Connection::hold_reads`].
+    pub fn release_reads(&mut self, cfg: &TcpConfig, now: Time) {
+        self.set_auto_read(true);
+        self.read(cfg, now, u64::MAX);
+    }
+
     /// Reads up to `bytes` of the data received in order. Returns how many were read.
     pub fn read(&mut self, cfg: &TcpConfig, now: Time, bytes: u64) -> u64 {
         let read = bytes.min(u64::from(self.receiver.unread));

@@ -206,9 +206,11 @@ impl Receiver {
 
     /// Processes a read of `bytes` by the application. Returns whether it triggers an acknowledgment.
     pub fn read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, bytes: u32) -> bool {
+        // Linux adjusts its buffer for the first segment that is read (`tcp_recvmsg_locked`).
+        let later = self.unread - bytes.min(mss);
         self.unread -= bytes;
         if self.is_linux() {
-            let read = self.nxt - u64::from(self.unread) - u64::from(self.fin_received());
+            let read = self.nxt - u64::from(later) - u64::from(self.fin_received());
             return self.after_read(cfg, now, mss, read, self.fin_received());
         }
         // A window update is due once the window would grow by a segment or by half the buffer (RFC 9293, section

@@ -230,6 +230,32 @@ mod tests {
         assert_eq!(buffer.memory(&s, &reported), memory - 3 * 832, "four segments that are merged");
     }
 
+    /// `tcp_poll`: an application that has written all finds too little free, so that ACKs still enlarge the buffer.
+    #[test]
+    fn a_buffer_that_is_nearly_full_lacks_room_though_all_is_written() {
+        for (bytes, lacks) in [(10_000, false), (30_000, true)] {
+            let (mut buffer, mut s) = (SendBuffer::new(4 << 20, 1460), state(1 << 30));
+            buffer.expand(2, 10);
+            buffer.write(bytes);
+            buffer.fill(&mut s, 0, 0);
+            assert_eq!((buffer.is_full(), buffer.lacks_room()), (false, lacks), "{bytes}");
+            assert!(!buffer.give_room() && !buffer.lacks_room());
+        }
+    }
+
+    /// `tcp_push_one`: if all goes at once, the last full segment is sent before the call waits, and without PSH.
+    #[test]
+    fn what_goes_at_once_is_not_pushed_when_the_buffer_is_full() {
+        for (sendable, marks) in [(1 << 30, vec![]), (0, vec![30_409])] {
+            let (mut buffer, mut s) = (SendBuffer::new(4 << 20, 1460), state(1 << 30));
+            buffer.expand(2, 10);
+            buffer.write(60_000);
+            buffer.fill(&mut s, 0, sendable);
+            assert!(buffer.is_full());
+            assert_eq!(buffer.marks, marks);
+        }
+    }
+
     /// A call of `send` ends within a segment. The next one appends to it and takes its PSH away, unless it was sent.
     #[test]
     fn a_segment_to_which_more_is_appended_is_not_pushed() {

@@ -226,6 +226,13 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
+    /// Sends what an end may send, and schedules its timer, but does not notify the application.
+    pub(super) fn poll_without_application(&mut self, end: u32) {
+        if self.transmit(end, &mut false) {
+            self.after_transmission(end);
+        }
+    }
+
     fn after_transmission(&mut self, end: u32) {
         if P::ENABLED && self.samples_senders {
             self.sample_sender(end);

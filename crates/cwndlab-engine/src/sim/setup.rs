@@ -52,6 +52,7 @@ impl<P: Probe> Simulation<P> {
             streams,
             traffic_names: traffic_names(scenario),
             dirty: VecDeque::new(),
+            held_reads: Vec::new(),
             notified: u32::MAX,
             commands: Vec::new(),
             observed: scenario.probes.segments_at.unwrap_or(u32::MAX),

@@ -167,7 +167,7 @@ impl<R: FnMut(&LiveNetwork, Time, &LivePacket, Event)> Network for Reported<'_, 
         self.end(packet, Event::Dropped(link, cause));
     }
     fn on_arrived(&mut self, _: u32, _: &LivePacket) {}
-    fn on_delivered(&mut self, packet: &LivePacket) {
+    fn on_delivered(&mut self, packet: &LivePacket, _: bool) {
         self.end(packet, Event::Delivered);
     }
     fn on_queue_changed(&mut self, _: u32) {}

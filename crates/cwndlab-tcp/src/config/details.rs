@@ -34,6 +34,8 @@ details! {
     counts_repeated_syn_acks
     /// The timestamp of the ACK times a handshake whose SYN or SYN-ACK was sent again (`tcp_ack_update_rtt`).
     times_repeated_handshake
+    /// Applications read after all packets of an instant have been processed (`net_rx_action`).
+    reads_after_batch
     /// Data with CWR is acknowledged at once, also after a loss (`tcp_ecn_accept_cwr`).
     acknowledges_cwr
     /// With DCTCP, pure ACKs are ECN-capable (`tcp_ecn_send`).

@@ -201,3 +201,29 @@ fn a_loss_of_what_was_sent_after_an_echo_reduces_the_window_again() {
     };
     assert_eq!((after(true), after(false)), (2500, 5000));
 }
+
+/// `tcp_add_reno_sack`, `tcp_newreno_mark_lost`: without SACK, each duplicate ACK counts as an arrival, and the third marks the
+/// first segment as lost, which is then repaired. A partial ACK takes from the arrivals what it acknowledges beyond the hole,
+/// and marks the next segment.
+#[test]
+fn without_sack_linux_counts_arrivals_by_duplicate_acks() {
+    let cfg = TcpConfig { sack: false, limited_transmit: true, ..linux(RecoveryKind::Rack) };
+    let counts = |more: &str| {
+        let script = format!(
+            "0 write 12000
+             {}0.1 < ack 0
+             0.1 > data 10000-11000
+             0.11 < ack 0
+             0.11 > data 11000-12000
+             0.12 < ack 0
+             0.12 > data 0-1000
+             {more}",
+            sends("0", 0..10_000)
+        );
+        let info = client(&cfg, &script).info(&cfg);
+        (info.state, info.sacked, info.lost, info.retransmitted)
+    };
+    assert_eq!(counts(""), (CongestionState::Recovery, 3, 1, Some(1)));
+    assert_eq!(counts("0.13 < ack 0"), (CongestionState::Recovery, 4, 1, Some(1)));
+    assert_eq!(counts("0.2 < ack 3000"), (CongestionState::Recovery, 1, 1, Some(0)));
+}

@@ -47,3 +47,21 @@ fn less_than_a_segment_that_is_free_is_not_offered_and_half_a_small_buffer_is() 
     let steps = [("0-1000", 0), ("1000-1500", 0), ("", 749), ("", 1)];
     assert_eq!(windows(&cfg, &steps), [&[500][..], &[0], &[], &[750]]);
 }
+
+/// `net_rx_action`: of segments that arrive at the same instant an application reads nothing before the last.
+#[test]
+fn what_arrives_at_one_instant_is_read_after_its_last_segment() {
+    let cfg = TcpConfig { mss: 1012, handshake: None, ..Profile::Linux6.config() };
+    let mut script = Script::new(&cfg, Connection::server(&cfg, ISS, Time::ZERO));
+    assert!(script.end.hold_reads(&cfg) && !script.end.hold_reads(&cfg), "it holds once");
+    let mut unread = Vec::new();
+    for data in ["0-1000", "1000-2000"] {
+        let seg = script.incoming(&["data", data]);
+        script.end.handle_segment(&cfg, Time::ZERO, &seg);
+        unread.push(script.end.receiver.unread);
+    }
+    script.end.release_reads(&cfg, Time::ZERO);
+    unread.push(script.end.receiver.unread);
+    assert_eq!(unread, [1000, 2000, 0]);
+    assert!(!script.end.hold_reads(&TcpConfig { linux_details: false, ..cfg }));
+}
