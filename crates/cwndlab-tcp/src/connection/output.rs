@@ -6,6 +6,7 @@ use super::gate::Go;
 use super::handshake::wanted_shift;
 use super::{Connection, Control};
 use crate::config::TcpConfig;
+use crate::recovery::rack::Stop;
 use crate::recovery::Transmission;
 use crate::segment::{AccEcnOption, Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
 use crate::send_state::Piece;
@@ -52,9 +53,13 @@ impl Connection {
         let s = &mut self.sender;
         s.note_usage(now);
         if cfg.recovery.validates_window() && !s.cc.owns_recovery() {
-            let (limited, lacks_room) = (s.uses_cwnd(), s.lacks_room());
+            let stopped_by = match (s.uses_cwnd(), s.lacks_room()) {
+                (true, _) => Stop::Cwnd,
+                (false, true) => Stop::SendBuffer,
+                (false, false) => Stop::Application,
+            };
             let rack = self.recovery.rack();
-            if let Some(used) = rack.and_then(|rack| rack.unused_window(&mut s.view(cfg), now, limited, lacks_room)) {
+            if let Some(used) = rack.and_then(|rack| rack.unused_window(&s.view(cfg), now, stopped_by)) {
                 s.cc.on_unused(cfg, s.snd.mss, used);
             }
         }

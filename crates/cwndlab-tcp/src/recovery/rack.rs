@@ -13,13 +13,13 @@ use cwndlab_units::Time;
 
 use super::{echo_cut, Growth, Outcome, RecoveryCounts, Shown, View, ViewRef};
 use crate::config::TcpConfig;
-use crate::congestion::prr::PrrAck;
 use crate::congestion::{AckKind, AckReport, Changes, CongestionEvent, WindowChange};
 use crate::flight::{sent_after, Arrived, Flight, RoundTrips, REPEATED};
 use crate::send_state::{Room, SendState};
 use least::LeastRtt;
 use timer::Deadlines;
 use undo::Evidence;
+pub(crate) use usage::Stop;
 use usage::Usage;
 
 /// Number of recoveries without a DSACK after which the reordering window is reset (RFC 8985, section 6.2, step 4).
@@ -150,19 +150,6 @@ impl Rack {
     /// Linux's recovery of a connection without SACK.
     pub fn by_duplicates(cfg: &TcpConfig) -> Self {
         Rack { by_duplicates: true, reordering: cfg.dup_thresh, ..Rack::new() }
-    }
-
-    /// Returns the estimated bytes in the network. Without SACK, each duplicate ACK is a segment that has left it.
-    #[inline]
-    pub fn in_flight(&self, s: &SendState, flight: &Flight) -> u64 {
-        let arrived = if self.by_duplicates { u64::from(s.dup_acks) * u64::from(s.mss) } else { 0 };
-        flight.tally().pipe.saturating_sub(arrived)
-    }
-
-    /// Returns the change by which proportional rate reduction processes an ACK.
-    fn pipe(&self, v: &View<'_>, delivered: u64, safe: bool) -> WindowChange {
-        let [pipe, delivered] = [self.in_flight(v.s, v.flight), delivered].map(|bytes| counted(v, bytes));
-        WindowChange::Pipe(PrrAck { pipe, delivered, safe })
     }
 
     /// Whether a DSACK that reports this many segments counts, of which `again` were retransmitted so far. In Linux it
@@ -506,10 +493,6 @@ impl Rack {
 
     pub fn on_idle_restart(&mut self, now: Time) {
         self.usage = Usage::new(now);
-    }
-
-    pub fn unused_window(&mut self, v: &mut View<'_>, now: Time, limited: bool, lacks_room: bool) -> Option<u32> {
-        self.validate_window(v, now, limited, lacks_room)
     }
 }
 

@@ -3,11 +3,27 @@
 use cwndlab_units::Time;
 
 use super::{counted, Phase, Rack};
+use crate::congestion::prr::PrrAck;
+use crate::congestion::WindowChange;
+use crate::flight::Flight;
 use crate::in_order::{InOrder, Wait};
 use crate::recovery::{Transmission, View, ViewRef};
-use crate::send_state::{Piece, Room};
+use crate::send_state::{Piece, Room, SendState};
 
 impl Rack {
+    /// Returns the estimated bytes in the network. Without SACK, each duplicate ACK is a segment that has left it.
+    #[inline]
+    pub fn in_flight(&self, s: &SendState, flight: &Flight) -> u64 {
+        let arrived = if self.by_duplicates { u64::from(s.dup_acks) * u64::from(s.mss) } else { 0 };
+        flight.tally().pipe.saturating_sub(arrived)
+    }
+
+    /// Returns the change by which proportional rate reduction processes an ACK.
+    pub(super) fn pipe(&self, v: &View<'_>, delivered: u64, safe: bool) -> WindowChange {
+        let [pipe, delivered] = [self.in_flight(v.s, v.flight), delivered].map(|bytes| counted(v, bytes));
+        WindowChange::Pipe(PrrAck { pipe, delivered, safe })
+    }
+
     /// Returns the room for retransmissions, and the number of bytes by which the room for new data is smaller: if
     /// Limited Transmit is off and no episode is in progress, the bytes that SACK or duplicate ACKs have reported; otherwise 0.
     pub(super) fn account(&self, v: &ViewRef<'_>) -> (Room, u64) {

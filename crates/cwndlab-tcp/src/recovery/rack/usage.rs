@@ -6,6 +6,17 @@ use super::{Phase, Rack};
 use crate::flight::REPEATED;
 use crate::recovery::View;
 
+/// What stopped the sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stop {
+    /// cwnd was full.
+    Cwnd,
+    /// The send buffer lacks room.
+    SendBuffer,
+    /// The application, or the peer's window.
+    Application,
+}
+
 /// How much of cwnd the sender uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
@@ -33,8 +44,8 @@ impl Rack {
     /// Returns the number of segments used if cwnd is to be reduced. If new data was sent, and for an RTO cwnd has neither been
     /// full nor could grow, cwnd is to fall half of the way to the part that was used (RFC 2861, section 3.2; Linux:
     /// `tcp_cwnd_validate`), unless the send buffer lacks room.
-    pub(super) fn validate_window(&mut self, v: &View<'_>, now: Time, limited: bool, lacks_room: bool) -> Option<u32> {
-        if v.s.una == 1 || limited {
+    pub fn unused_window(&mut self, v: &View<'_>, now: Time, stopped_by: Stop) -> Option<u32> {
+        if v.s.una == 1 || stopped_by == Stop::Cwnd {
             self.usage = Usage::new(now);
             return None;
         }
@@ -45,7 +56,7 @@ impl Rack {
             return None;
         }
         self.usage.stamp = now;
-        let falls = self.phase == Phase::Open && v.flight.tally().sacked == 0 && !lacks_room;
+        let falls = self.phase == Phase::Open && v.flight.tally().sacked == 0 && stopped_by == Stop::Application;
         falls.then(|| u32::from(std::mem::take(&mut self.usage.most)))
     }
 }
