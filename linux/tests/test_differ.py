@@ -28,7 +28,7 @@ def test_a_class_of_paths_and_programs_is_a_study_that_becomes_simpler(index: in
 
 def test_the_page_has_a_table_by_class() -> None:
     rows = [
-        Row(k, "a path", kind, None, 5, 5, in_order=True, completion=0.0, drawn=drawn)
+        Row(k, "a path", kind, 0.5, 5, 5, in_order=True, completion=0.0, drawn=drawn)
         for k, (kind, drawn) in enumerate([("same", "pages"), ("an ACK", "pages"), ("same", "jitter")])
     ]
     text = page(rows, ("the simulator", "Linux"))
