@@ -99,7 +99,8 @@ fn an_event_after_the_end_stays() {
 fn long_days_become_shorter_where_a_review_comes_at_every_event() {
     let (mut queue, pending) = (EventQueue::new(0), 4000);
     for number in 0..pending {
-        queue.push(Time::from_nanos((1 << 36) + 10 * u64::from(number)), number); // far ahead: days become long
+        queue.push(Time::from_nanos((1 << 36) + 10 * u64::from(number)), number);
+        // far ahead: days become long
     }
     let (start, mut number) = (queue.calendar.day_bits(), pending);
     assert!(start > FIRST_DAY_BITS + 4, "{start}");
