@@ -199,8 +199,10 @@ fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
     let gave_up = a.error().is_some() || b.error().is_some(); // the other end may not have learned of it
     assert!(gave_up || outcome.over, "does not end: {state}");
     if pipe.loss < 0.05 {
-        // with more loss, giving up is possible
-        assert!(a.error().is_none() && b.error().is_none(), "gave up: {:?} {:?} {state}", a.error(), b.error());
+        // With more loss, giving up is possible; so is a handshake of seven SYNs after an outage of up to five.
+        let is_excused = |error| error == CloseReason::ConnectTimeout && pipe.loss > 0.0 && pipe.outage.0 < 8;
+        let gave_up = [a, b].map(|end| end.error().filter(|&error| !is_excused(error)));
+        assert_eq!(gave_up, [None, None], "gave up: {state}");
     }
 }
 
