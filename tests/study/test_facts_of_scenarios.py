@@ -221,7 +221,7 @@ def test_names_of_congestion_controls_are_those_that_people_use() -> None:
     ]  # fmt: skip
     with pytest.raises(StudyError) as found:
         congestion_control("cubik")
-    right = 'did you mean "cubic"?; one of your own is FILE.py:CLASS or FILE.onnx'
+    right = 'did you mean "cubic"?; one of your own is FILE.py:CLASS, FILE.onnx or a crate\'s folder'
     assert str(found.value) == f"cc: there is no congestion control 'cubik'; {right}"
     assert [ecn_of(law) for law in ("dctcp", "prague", "ledbat", "cubic")] == [
         "dctcp",
