@@ -5,6 +5,7 @@
 //! panic of the other. [`guard`] turns it into a [`LawError`].
 
 use std::cell::RefCell;
+use std::fmt;
 use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
 
 use cwndlab_tcp::{AckReport, AfterAck, CongestionControl, LawError, LossEvent, Start, Window};
@@ -64,7 +65,7 @@ thread_local! {
 pub fn guard<L: CongestionControl + 'static>(make: impl FnOnce() -> L) -> Result<Box<dyn CongestionControl>, LawError> {
     set_hook(Box::new(|info| PANIC.set(info.to_string().replace('\n', " "))));
     let law = caught("new", || Ok(make()))?;
-    Ok(Box::new(Guarded(law)))
+    Ok(Box::new(Wrapped { around: Guard, law: Box::new(law) }))
 }
 
 /// Runs a call of the user's code.
@@ -75,19 +76,44 @@ fn caught<T>(method: &str, call: impl FnOnce() -> Result<T, LawError>) -> Result
 
 /// See [`guard`].
 #[derive(Debug)]
-struct Guarded<L>(L);
+struct Guard;
 
-impl<L: CongestionControl> CongestionControl for Guarded<L> {
+impl Around for Guard {
+    fn around(&self, method: &str, call: impl FnOnce() -> Result<(), LawError>) -> Result<(), LawError> {
+        caught(method, call)
+    }
+}
+
+/// What is done around each call of a law that may fail.
+pub trait Around: fmt::Debug + Send {
+    /// Makes the call of a method.
+    ///
+    /// # Errors
+    ///
+    /// Those of the call, and what goes wrong around it.
+    fn around(&self, method: &str, call: impl FnOnce() -> Result<(), LawError>) -> Result<(), LawError>;
+}
+
+/// A law whose calls are made [`Around::around`].
+#[derive(Debug)]
+pub struct Wrapped<L: ?Sized, A> {
+    /// What is done around the calls.
+    pub around: A,
+    /// The law.
+    pub law: Box<L>,
+}
+
+impl<L: CongestionControl + ?Sized, A: Around> CongestionControl for Wrapped<L, A> {
     fn uses_slow_start(&self) -> bool {
-        self.0.uses_slow_start()
+        self.law.uses_slow_start()
     }
 
     fn owns_recovery(&self) -> bool {
-        self.0.owns_recovery()
+        self.law.owns_recovery()
     }
 
     fn on_start(&mut self, start: &Start, window: &mut Window) -> Result<(), LawError> {
-        caught("on_start", || self.0.on_start(start, window))
+        self.around.around("on_start", || self.law.on_start(start, window))
     }
 
     fn on_ack(
@@ -97,23 +123,23 @@ impl<L: CongestionControl> CongestionControl for Guarded<L> {
         growth_bytes: u64,
         window: &mut Window,
     ) -> Result<(), LawError> {
-        caught("on_ack", || self.0.on_ack(ack, after, growth_bytes, window))
+        self.around.around("on_ack", || self.law.on_ack(ack, after, growth_bytes, window))
     }
 
     fn on_loss(&mut self, event: &LossEvent, window: &mut Window) -> Result<(), LawError> {
-        caught("on_loss", || self.0.on_loss(event, window))
+        self.around.around("on_loss", || self.law.on_loss(event, window))
     }
 
     fn on_timeout(&mut self, event: &LossEvent, window: &mut Window) -> Result<(), LawError> {
-        caught("on_timeout", || self.0.on_timeout(event, window))
+        self.around.around("on_timeout", || self.law.on_timeout(event, window))
     }
 
     fn on_undo(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
-        caught("on_undo", || self.0.on_undo(now, window))
+        self.around.around("on_undo", || self.law.on_undo(now, window))
     }
 
     fn on_timer(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
-        caught("on_timer", || self.0.on_timer(now, window))
+        self.around.around("on_timer", || self.law.on_timer(now, window))
     }
 }
 

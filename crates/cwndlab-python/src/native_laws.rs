@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 
-use cwndlab_law::{Make, DIGEST_FUNCTION, ENGINE_DIGEST, MAKE_FUNCTION};
-use cwndlab_tcp::{AckReport, AfterAck, CongestionControl, LawError, LossEvent, Start, Window};
-use cwndlab_units::Time;
+use cwndlab_law::{Around, Make, Wrapped, DIGEST_FUNCTION, ENGINE_DIGEST, MAKE_FUNCTION};
+use cwndlab_tcp::{CongestionControl, LawError};
 use libloading::Library;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -49,7 +48,8 @@ impl NativeLaw {
     pub fn make(&self, seed: u64) -> Result<Box<dyn CongestionControl>, LawError> {
         let made = watched(&self.calls, || (self.make)(seed));
         let law = made.map_err(|LawError(why)| LawError(format!("{}: {why}", self.name)))?;
-        Ok(Box::new(Native { law, name: self.name.clone(), calls: Arc::clone(&self.calls) }))
+        let around = Watch { name: self.name.clone(), calls: Arc::clone(&self.calls) };
+        Ok(Box::new(Wrapped { around, law }))
     }
 }
 
@@ -78,57 +78,15 @@ fn watched<T>(calls: &Calls, call: impl FnOnce() -> T) -> T {
     outcome
 }
 
-/// A law at one end of a connection.
+/// Counts the calls of a law at one end of a connection, and names the law in its errors.
 #[derive(Debug)]
-struct Native {
-    law: Box<dyn CongestionControl>,
+struct Watch {
     name: String,
     calls: Calls,
 }
 
-impl Native {
-    fn call(&mut self, call: impl FnOnce(&mut dyn CongestionControl) -> Result<(), LawError>) -> Result<(), LawError> {
-        let outcome = watched(&self.calls, || call(&mut *self.law));
-        outcome.map_err(|LawError(why)| LawError(format!("{}: {why}", self.name)))
-    }
-}
-
-impl CongestionControl for Native {
-    fn uses_slow_start(&self) -> bool {
-        self.law.uses_slow_start()
-    }
-
-    fn owns_recovery(&self) -> bool {
-        self.law.owns_recovery()
-    }
-
-    fn on_start(&mut self, start: &Start, window: &mut Window) -> Result<(), LawError> {
-        self.call(|law| law.on_start(start, window))
-    }
-
-    fn on_ack(
-        &mut self,
-        ack: &AckReport,
-        after: &AfterAck,
-        growth_bytes: u64,
-        window: &mut Window,
-    ) -> Result<(), LawError> {
-        self.call(|law| law.on_ack(ack, after, growth_bytes, window))
-    }
-
-    fn on_loss(&mut self, event: &LossEvent, window: &mut Window) -> Result<(), LawError> {
-        self.call(|law| law.on_loss(event, window))
-    }
-
-    fn on_timeout(&mut self, event: &LossEvent, window: &mut Window) -> Result<(), LawError> {
-        self.call(|law| law.on_timeout(event, window))
-    }
-
-    fn on_undo(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
-        self.call(|law| law.on_undo(now, window))
-    }
-
-    fn on_timer(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
-        self.call(|law| law.on_timer(now, window))
+impl Around for Watch {
+    fn around(&self, _: &str, call: impl FnOnce() -> Result<(), LawError>) -> Result<(), LawError> {
+        watched(&self.calls, call).map_err(|LawError(why)| LawError(format!("{}: {why}", self.name)))
     }
 }
