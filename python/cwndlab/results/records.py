@@ -155,14 +155,17 @@ def queue(source: Recorded, cell: str, replicate: int, link: int) -> pa.Table:
 
 
 def with_intervals(
-    source: Recorded, cell: str, replicate: int, interval_s: float
+    source: Recorded, cell: str, replicate: int, interval_s: float, probes: Mapping[str, object] | None = None
 ) -> tuple[Tables, Mapping[str, Any]]:
-    """The tables of a run that has counters at the edges of intervals, and its scenario."""
+    """The tables of a run that has counters at the edges of intervals and these probes, and its scenario."""
     scenario = source.scenario(cell)
     edges = interval_edges(0, int(scenario["duration_ns"]), interval_s)
     windows = {f"{a} to {b} ns": [a, b] for a, b in itertools.pairwise(edges)}
-    changed = {**scenario, "windows": {**scenario.get("windows", {}), **windows}}
-    return source.simulate_again(cell, replicate, {"windows": changed["windows"]}), changed
+    changes = {
+        "windows": {**scenario.get("windows", {}), **windows},
+        "probes": {**scenario["probes"], **(probes or {})},
+    }
+    return source.simulate_again(cell, replicate, changes), {**scenario, **changes}
 
 
 def with_names(table: pa.Table, connections: pa.Table | None, scenario: Mapping[str, Any]) -> pa.Table:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from cwndlab.base.errors import NotFoundError, OutputError, StudyError, nearest
 from cwndlab.base.numbers import Columns
 from cwndlab.metrics import RunView, connections_of
 from cwndlab.records.run_view import TableColumns, WholeRun, bottleneck, flow_of
-from cwndlab.records.window import interval_edges
 from cwndlab.report.canvas import (
     Row,
     Spec,
@@ -29,6 +27,7 @@ from cwndlab.report.canvas import (
 )
 from cwndlab.report.looks import choose_colours, choose_dashes, name_series
 from cwndlab.report.palette import PLAIN
+from cwndlab.results.records import with_intervals
 from cwndlab.stats import series
 from cwndlab.study.labels import Labels
 
@@ -84,20 +83,13 @@ def _cells(figure: Figure, results: Results) -> list[str]:
 
 def _lines(source: Recorded, cell: str) -> Columns:
     """A row for each point: its panel, line, time (s) and value."""
-    scenario = source.scenario(cell)
-    duration = int(scenario["duration_ns"])
-    edges = interval_edges(0, duration, duration / 1e9 / INTERVALS)
-    windows = {f"{a} to {b} ns": [a, b] for a, b in pairwise(edges)}
-    link = bottleneck(scenario["links"])
-    changes = {
-        "windows": {**scenario.get("windows", {}), **windows},
-        "probes": {**scenario["probes"], "cwnd": True, "queues": [link]},
-    }
-    tables = source.simulate_again(cell, 0, changes)
-    view = RunView(WholeRun(KeptRecords(tables), {**scenario, **changes}), 0, duration)
-    groups = flow_groups(scenario)
+    known = source.scenario(cell)
+    duration, link = int(known["duration_ns"]), bottleneck(known["links"])
+    interval_s = duration / 1e9 / INTERVALS
+    tables, scenario = with_intervals(source, cell, 0, interval_s, {"cwnd": True, "queues": [link]})
+    view, groups = RunView(WholeRun(KeptRecords(tables), scenario), 0, duration), flow_groups(scenario)
     points = [
-        *_share_lines(view, groups, edges),
+        *_share_lines(view, groups, interval_s),
         *_windows(view, groups, TableColumns(tables["cwnd"])),
         *_queue(TableColumns(tables["queues"]), link),
     ]
@@ -132,11 +124,11 @@ def shares(view: RunView, groups: Sequence[str], interval_s: float) -> dict[str,
     return dict(zip(groups, found, strict=True))
 
 
-def _share_lines(view: RunView, groups: Sequence[str], edges: list[int]) -> Iterator[Line]:
+def _share_lines(view: RunView, groups: Sequence[str], interval_s: float) -> Iterator[Line]:
     """Shares as steps; nothing of a single group."""
     if len(groups) > 1:
-        for group, own in shares(view, groups, (edges[1] - edges[0]) / 1e9).items():
-            yield SHARE, group, np.array(edges[: len(own) + 1]) / 1e9, np.append(own, own[-1])
+        for group, own in shares(view, groups, interval_s).items():
+            yield SHARE, group, np.arange(len(own) + 1) * interval_s, np.append(own, own[-1])
 
 
 def _bytes(connections: Columns) -> float:
