@@ -189,11 +189,13 @@ def test_the_command_prints_what_differs_and_exits_with_1(
         found.append((image, program, scripts))
         return [ScriptResult(one, printed[outcome][1], printed[outcome][0]) for one in scripts]
 
-    image = images.Image(tmp_path / "6.12.1-x" / "linux", "6.12.1", "")
+    program = tmp_path / "6.12.1-x" / "linux"
+    program.parent.mkdir()
+    program.write_bytes(b"Linux version 6.12.1 (somebody) time-travel=inf-cpu")
+    image = images.find(str(program))
     monkeypatch.setattr(packetdrill, "run", run)
-    monkeypatch.setattr(packetdrill.images, "find", lambda name: image)
     monkeypatch.setattr(packetdrill, "find_packetdrill", lambda given: Path(given or "packetdrill"))
-    words = ["packetdrill", str(script), "--kernel", "6.12", "--tolerance-usecs", "1000"]
+    words = ["packetdrill", str(script), "--kernel", str(program), "--tolerance-usecs", "1000"]
     outcome = "holds"
     held = CliRunner().invoke(command_line(words), words)
     assert held.exit_code == 0 and held.stdout.startswith("1 held by both; digest of the kernel's output: ")

@@ -197,6 +197,16 @@ def test_another_copy_of_the_engine_s_crates_is_named(law: Path) -> None:
     assert f'path = "{ROOT}/crates/cwndlab-tcp"' in caught.value.text
 
 
+@pytest.mark.parametrize("first", [True, False], ids=["ours first", "theirs first"])
+def test_of_two_copies_the_other_is_named(tmp_path: Path, first: bool) -> None:
+    ours, theirs = (f"cwndlab-tcp v0.3.0 ({folder}/crates/cwndlab-tcp)" for folder in (ROOT, tmp_path))
+    both = f"{ours} and {theirs}" if first else f"{theirs} and {ours}"
+    said = f"error: package collision in the lockfile: packages {both} are different, but only one can be"
+    text = crate._failure(tmp_path, [said]).text
+    assert f"depends on {tmp_path}/crates/cwndlab-tcp, which" in text
+    assert f'path = "{ROOT}/crates/cwndlab-tcp"' in text
+
+
 def test_what_a_machine_lacks_is_said(law: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StudyError, match=r"Cargo\.toml cannot be read.*new law-rust"):
         from_file(str(law.parent))
@@ -221,6 +231,7 @@ def test_the_commands_of_the_page_work_from_an_empty_folder(tmp_path: Path) -> N
     short = {"run": "--replicates 1 --set run.duration=5s,run.warmup=1s,buffer=1"}
     short["evaluate"] = "--only 5.1.2-too --replicates 1"
     environment = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target/tests-of-laws/crate")}
+    environment.pop("MAKEFLAGS", None)  # the job server of a `make` that runs the tests
     folder = tmp_path
     for step in steps:
         name, *words = step.split()

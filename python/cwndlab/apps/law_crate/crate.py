@@ -208,12 +208,12 @@ def _cargo(wrapper: Path, target: Path, folder: Path) -> Path:
 def _failure(folder: Path, said: list[str]) -> StudyError:
     """The error of a law that cargo cannot build."""
     text = "".join(said)
-    other = re.search(r"packages (cwndlab-\S+) v\S+ \((.*?)\) and \1 .* are different", text)
-    if other is not None:
-        paths = (Path(other[2]), ROOT / "crates" / other[1])
-        problem = f"the crate depends on {next(path for path in paths if not path.is_relative_to(ROOT))}"
-        problem += ", which is another copy of cwndlab than this one"
-        return StudyError(problem, key=OPTION, right=f'path = "{paths[1]}"')
+    copies = re.search(r"packages (cwndlab-\S+) v\S+ \((.*?)\) and \1 v\S+ \((.*?)\) are different", text)
+    if copies is not None:
+        ours = ROOT / "crates" / copies[1]
+        other = copies[3] if Path(copies[2]) == ours else copies[2]
+        problem = f"the crate depends on {other}, which is another copy of cwndlab than this one"
+        return StudyError(problem, key=OPTION, right=f'path = "{ours}"')
     errors = re.findall(r"^error.*?(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL) or [text.strip()]
     right = "what the compiler says; the interface is CongestionControl of crates/cwndlab-tcp"
     if re.search(r"(function|value|item|name) `new`", text):
