@@ -23,6 +23,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # What a Rust test wrote that could not run on this machine.
 SKIPPED = $${CARGO_TARGET_DIR:-target}/tmp/skipped
+# The compilers that tests call do not find the job server of `make -j`, and would say so.
+ALONE   = env -u MAKEFLAGS -u MFLAGS
 # Tests on this machine's kernel run alone: a run on a busy machine does not count.
 REAL_TIME = linux/tests/test_kernel.py
 RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -name build.rs -o -path '*/src/*.rs')
@@ -62,11 +64,11 @@ test: test-rust test-python
 
 test-rust:
 	@rm -f $(SKIPPED)
-	cargo test --workspace --locked --quiet
+	$(ALONE) cargo test --workspace --locked --quiet
 	@[ ! -e $(SKIPPED) ] || { echo "$$(wc -l < $(SKIPPED)) Rust tests were skipped:"; cat $(SKIPPED); }
 
 test-python: setup $(VENV)/.router $(VENV)/.dev $(VENV)/.web
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(addprefix --ignore ,$(REAL_TIME))
+	$(ALONE) $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(addprefix --ignore ,$(REAL_TIME))
 
 check: check-rust check-python
 
