@@ -200,6 +200,12 @@ impl<P: Packet> Link<P> {
         self.plain && self.has_room()
     }
 
+    /// Whether several packets can arrive at the same instant. Packets of a constant rate follow one another, unless the
+    /// smallest, an IP header, takes less than half a nanosecond.
+    pub fn bunches(&self) -> bool {
+        self.impaired.is_some() || self.capacity.is_some() || self.serializer.time(20) == Time::ZERO
+    }
+
     /// Whether the link's queue has a single class, which is bounded.
     pub fn has_bounded_class(&self) -> bool {
         matches!(self.discipline, Discipline::Bounded(_))

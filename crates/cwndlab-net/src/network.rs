@@ -34,7 +34,7 @@ pub struct Wire<P> {
     pub ordinary: bool,
     /// Whether [`Wire::take_early`] may be called.
     pub early: bool,
-    /// Whether [`Link::arrive_plain`] may be called and the arrival is not observed.
+    /// Whether [`Link::arrive_plain`] may be called and nobody asks what else is known of the arrival.
     pub passes: bool,
 }
 
@@ -51,6 +51,13 @@ impl<P: Packet> Wire<P> {
             passes: !link.holds_back(),
             link,
         }
+    }
+
+    /// Requests that [`Network::on_delivered`] is told of packets that arrive at the same instant.
+    #[must_use]
+    pub fn delivering(self) -> Wire<P> {
+        let passes = self.passes && !self.link.bunches();
+        Wire { passes, ..self }
     }
 
     /// Requests [`Network::on_queue_changed`].
@@ -107,18 +114,16 @@ impl<P: Packet> Wire<P> {
         }
     }
 
-    /// Takes the arrival for which the event now was scheduled, from a link that `passes`. Also returns whether the next
-    /// arrival is at the same instant.
+    /// Takes the arrival for which the event now was scheduled, from a link that `passes`.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
-    pub fn arrive(&mut self, schedule: &mut impl Schedule, index: u32) -> (&P, bool) {
+    pub fn arrive(&mut self, schedule: &mut impl Schedule, index: u32) -> &P {
         let (packet, next) = self.link.arrive_plain();
-        let more = next == Some(self.arrival_due);
         self.arrival_due = next.unwrap_or(Time::MAX);
         if let Some(next) = next {
             schedule.arrival(next, index, true);
         }
-        (packet, more)
+        packet
     }
 
     /// After an offered packet was queued: whether nothing is left to schedule or to report. False if that is not

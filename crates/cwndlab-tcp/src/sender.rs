@@ -180,7 +180,7 @@ impl Sender {
 
     /// Whether an ACK may enlarge the send buffer.
     pub fn lacks_room(&self) -> bool {
-        self.is_buffered && self.extra.as_ref().and_then(|extra| extra.buffer.as_ref()).is_some_and(|b| b.lacks_room())
+        self.extra.as_ref().and_then(|extra| extra.buffer.as_ref()).is_some_and(|buffer| buffer.lacks_room())
     }
 
     /// Tells the send buffer of a window that the peer offers.

@@ -27,7 +27,7 @@ impl<P: Probe> Simulation<P> {
         let Ok([from, to]) = self.wires.get_disjoint_mut([index as usize, hop as usize]) else {
             return self.on_last_arrival(index);
         };
-        let (packet, _) = from.arrive(&mut self.events, index);
+        let packet = from.arrive(&mut self.events, index);
         let onward = |place: &mut Packet| packet.write_onward(place);
         if !to.ordinary || !to.take(&mut self.events, self.now, hop, packet.wire_bytes(), onward) {
             let packet = packet.onward();
@@ -38,12 +38,11 @@ impl<P: Probe> Simulation<P> {
     /// Handles an arrival at the end of a route: delivers the packet.
     #[inline]
     pub(super) fn on_last_arrival(&mut self, index: u32) {
-        let (packet, more) = self.wires[index as usize].arrive(&mut self.events, index);
+        let packet = self.wires[index as usize].arrive(&mut self.events, index);
         let (end, conn) = (packet.to, &mut self.conns[(packet.to >> 1) as usize]);
-        let is_plain = conn.is_tcp() && !more && self.held_reads.is_empty();
-        if !is_plain || P::ENABLED && self.probes.delays {
+        if !conn.is_tcp() || P::ENABLED && self.probes.delays {
             let packet = *packet;
-            return self.on_delivered(&packet, more);
+            return self.deliver(&packet);
         }
         self.summary.delivered += 1;
         let (config, only_data) = conn.take(&self.configs, self.now, packet, &mut self.sacks);

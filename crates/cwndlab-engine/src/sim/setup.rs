@@ -1,6 +1,6 @@
 //! Builds a simulation from a scenario, ready to run.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use cwndlab_net::network::Wire;
 use cwndlab_net::queue::RouteHosts;
@@ -200,6 +200,7 @@ fn wires(scenario: &Scenario, streams: Streams, records: bool) -> Result<Vec<Wir
     let hosts = route_hosts(scenario)?;
     let names = scenario.classified();
     let number = |wanted: &str| names.iter().position(|name| *name == wanted).map_or(0, |at| at as u8 + 1);
+    let ends: BTreeSet<u32> = scenario.traffic.iter().flat_map(|traffic| [traffic.client, traffic.server]).collect();
     let wire = |(index, spec): (u32, &crate::LinkSpec)| {
         let rng = streams.stream(&format!("link:{}", spec.name));
         let mut queue = spec.queue.clone();
@@ -208,6 +209,9 @@ fn wires(scenario: &Scenario, streams: Streams, records: bool) -> Result<Vec<Wir
         let by_arrival = scenario.probes.queue_interval_ns.is_none() && scenario.probes.queues.contains(&index);
         let observed = scenario.probes.segments_at == Some(spec.to);
         let mut wire = Wire::new(spec.build(&queue, rng));
+        if ends.contains(&spec.to) {
+            wire = wire.delivering();
+        }
         if records && by_arrival {
             wire = wire.watched();
         }

@@ -352,3 +352,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn only_links_that_may_deliver_two_packets_at_one_instant_say_so() {
+    let smallest = [(0, 20), (0, 20), (0, 20)];
+    for (rate_bps, apart) in [(9600, true), (300_000_000_000, true), (400_000_000_000, false)] {
+        let mut link = link(rate_bps, Time::from_millis(1), &drop_tail(3));
+        assert_eq!(link.bunches(), !apart, "{rate_bps}");
+        assert_eq!(arrivals(&mut link, &smallest).is_sorted_by(|one, next| one < next), apart, "{rate_bps}");
+    }
+    let capacity = CapacityConfig::Deliveries { at_ms: vec![1, 1, 2] };
+    assert!(link(9600, Time::ZERO, &drop_tail(3)).varying(&capacity).bunches());
+    let jitter = ImpairmentConfig::Jitter { max_ns: Time::from_millis(1), keep_order: true };
+    assert!(link(9600, Time::ZERO, &drop_tail(3)).impaired(Impairments::new(&[jitter])).bunches());
+}

@@ -271,14 +271,18 @@ impl Connection {
     }
 
     /// Makes room in the send buffer if it lacks some, and wakes an application that waits for it.
+    #[inline]
     pub(super) fn make_room(&mut self) {
-        if self.sender.lacks_room() {
+        if self.sender.is_buffered {
             self.refill();
         }
     }
 
     #[inline(never)]
     fn refill(&mut self) {
+        if !self.sender.lacks_room() {
+            return;
+        }
         let in_flight = self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding);
         self.sender.refill(in_flight);
         self.note_written();
