@@ -53,7 +53,7 @@ impl<P: Packet> Wire<P> {
         }
     }
 
-    /// Requests that [`Network::on_delivered`] is told of packets that arrive at the same instant.
+    /// Requests the argument `more` of [`Network::on_delivered`].
     #[must_use]
     pub fn delivering(self) -> Wire<P> {
         let passes = self.passes && !self.link.bunches();
