@@ -60,6 +60,9 @@ def interval(
         (interval(1e-6, 2e-6), None, "1.00e−06 … 2.00e−06"),
         (interval(0.00001, 5.0), None, "1.00e−05 … 5.00"),
         (interval(0.0, 5.0), None, "0.00 … 5.00"),
+        (interval(-5.0, 0.0), None, "−5.00 … 0.00"),
+        (interval(-2.47, -0.00294), None, "−2.47 … −0.00294"),
+        (interval(-5.0, -0.00001), 1, "−5.0 … −1.00e−05"),
     ],
 )
 def test_an_interval_has_digits_that_tell_its_ends_apart_or_says_why_there_is_none(

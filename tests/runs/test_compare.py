@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,19 @@ def test_a_change_of_the_model_is_found_in_pairs_where_independent_runs_would_hi
     assert independent.moved[0].method == "difference of means, unpaired t, 12 replicates"
     width = [found.moved[0].found.high - found.moved[0].found.low for found in (paired, independent)]
     assert width[1] > 3 * width[0]
+
+
+def test_values_have_the_digits_of_their_difference(
+    tmp_path: Path, fake_core: FakeCore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = Study.from_toml(TEXT)
+    study.run(tmp_path / "a", replicates=12)
+    study.set({"topology.links.wire.rate": "1010kbps"}).run(tmp_path / "b", replicates=12)
+    with pytest.raises(SystemExit):
+        app(["compare", str(tmp_path / "a"), str(tmp_path / "b")])
+    line = capsys.readouterr().out.splitlines()[0]
+    texts = re.findall(r"(\d+)\.(\d+)", line.replace("\N{MINUS SIGN}", ""))
+    assert len(texts) == 4 and len({len(after) for _, after in texts}) == 1, line
 
 
 def test_what_too_few_runs_leave_untested_is_said_to_be_so(

@@ -54,8 +54,10 @@ def interval_text(interval: Interval, digits: int | None) -> str:
     ends = [number(end, digits) for end in (interval.low, interval.high)]
     if width > 0 and digits == most and ends[0] == ends[1]:
         return f"equal to {MOST_DIGITS} digits in {interval.n} runs"
-    if interval.low > 0 and float(ends[0].replace(MINUS, "-")) == 0:  # far from a much larger upper end
-        ends[0] = number(interval.low)
+    if interval.low > 0 or interval.high < 0:  # an interval without 0 ends at none, far as the other end may be
+        for place, end in enumerate((interval.low, interval.high)):
+            if float(ends[place].replace(MINUS, "-")) == 0:
+                ends[place] = number(end)
     return " … ".join(ends)
 
 

@@ -12,6 +12,8 @@ from cwndlab.base.errors import StudyError
 from cwndlab.base.writing import output_errors, plain_row, write_atomic
 from cwndlab.cli.arguments import JsonOption
 from cwndlab.cli.output import echo, echo_json
+from cwndlab.report.digits import interval_text, number
+from cwndlab.stats.verdict import decimals
 
 if TYPE_CHECKING:
     from cwndlab.stats.difference import DatasetComparison, NumberDifference
@@ -75,10 +77,14 @@ def compare(
 def _moved(move: NumberDifference) -> str:
     """What differs, and by how much."""
     sign = "moved" if move.significant else "within noise" if move.tested else "not tested"
-    low, high = move.found.low, move.found.high
-    between = "" if math.isnan(low) else f"difference {low:.3g} to {high:.3g}, "
-    values = f"{move.a:.6g} → {move.b:.6g} {move.unit}"
-    return f"{sign:<13}{move.cell}  {move.quantity}: {values}  ({between}{move.method})"
+    values, between = f"{move.a:.6g} → {move.b:.6g}", ""
+    if not math.isnan(move.found.low):
+        ends = interval_text(move.found, None)
+        between = f"difference {ends.replace(' … ', ' to ')}, "
+        if "e" not in ends:
+            digits = min(decimals(end) for end in ends.split(" … "))
+            values = f"{number(move.a, digits)} → {number(move.b, digits)}"
+    return f"{sign:<13}{move.cell}  {move.quantity}: {values} {move.unit}  ({between}{move.method})"
 
 
 def _summary(found: DatasetComparison) -> str:
