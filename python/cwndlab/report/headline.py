@@ -209,9 +209,9 @@ def _compare_settings(spec: Figure, results: Results, drawn: DrawnLines) -> list
 
 def _series_name(results: Results, axis: str, value: Scalar) -> str:
     """A setting as the subject of a sentence: a name alone if it can only be that axis's."""
-    title = results.labels.value_title(axis, value)
-    if is_name(value) and _without_unit(results.labels.title(axis)) in ("congestion control", "queue", axis):
-        return title
+    named = _without_unit(results.labels.title(axis)).partition(" of ")[0]
+    if is_name(value) and named in ("congestion control", "queue", axis):
+        return results.labels.value_title(axis, value)
     return _setting_text(results, axis, value)
 
 

@@ -92,7 +92,7 @@ def spell_out(
         raise problem_at(at, "`window_law` says this already", "leave out one of them")
     name = given[KEY]
     law = NAMES.get(name, name) if isinstance(name, str) else name
-    known = (*built_in(), *own_laws)
+    known = tuple(dict.fromkeys((*built_in(), *own_laws)))
     if law not in known:
         kind = UnknownLawError if similar(str(name), known) is None else StudyError
         right = f"{nearest(str(name), known)}; {OF_YOUR_OWN}"
