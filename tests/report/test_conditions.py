@@ -82,6 +82,19 @@ def test_a_full_form_lists_its_links() -> None:
     assert rest == ["bulk", "profile linux-6"]
 
 
+def test_of_many_links_those_with_a_queue_are_named_if_they_are_few() -> None:
+    names = ["a", "b", "c", "d", "e"]
+
+    def network(queues: int) -> str:
+        links = [{"name": name, "rate": "1Gbps"} for name in names]
+        for link in links[:queues]:
+            link |= {"forward": {"queue": "red"}}
+        return network_words({"topology": {"rtt": "40ms", "links": links}})[0]
+
+    assert network(0) == network(4) == "5 links"
+    assert network(1) == "a: 1 Gbps, forward queue red, 4 other links, RTT 40 ms"
+
+
 def test_the_congestion_control_and_the_stack_of_a_flow_with_a_name_are_named() -> None:
     (_, flows) = words(
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -123,17 +124,22 @@ def _links(tables: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[str
         if isinstance(links, Mapping)
         else [(str(link.get("name", "link")), link) for link in _list_of_tables(links)]
     )
-    if len(named) > _MOST_LINKS:
-        yield f"{len(named)} links"
-        return
-    for name, link in named:
-        if not isinstance(link, Mapping):
-            continue
+    shown = [(name, link) for name, link in named if isinstance(link, Mapping)]
+    if len(shown) > _MOST_LINKS:  # those with a queue, if they are few, say more than all
+        shown = [(name, link) for name, link in shown if '"queue"' in json.dumps(link, default=str)]
+        if not 0 < len(shown) <= _MOST_LINKS:
+            yield f"{len(named)} links"
+            return
+    for name, link in shown:
         parts = list(_link(link, varied, f"topology.links.{name}", ""))
         for side in ("forward", "reverse"):
             if isinstance(own := link.get(side), Mapping):
                 parts += _link(own, varied, f"topology.links.{name}.{side}", f"{side} ")
         yield f"{name}: {', '.join(parts)}" if parts else name
+    if len(shown) < len(named):
+        yield f"{len(named) - len(shown)} other links"
+    if isinstance(topology, Mapping) and "rtt" in topology:
+        yield f"RTT {_value_text(topology['rtt'])}"
 
 
 def _link(link: Mapping[str, Any], varied: Mapping[str, str], at: str, side: str) -> Iterator[str]:
