@@ -54,10 +54,9 @@ def interval_text(interval: Interval, digits: int | None) -> str:
     ends = [number(end, digits) for end in (interval.low, interval.high)]
     if width > 0 and digits == most and ends[0] == ends[1]:
         return f"equal to {MOST_DIGITS} digits in {interval.n} runs"
-    if interval.low > 0 or interval.high < 0:  # an interval without 0 ends at none, far as the other end may be
-        for place, end in enumerate((interval.low, interval.high)):
-            if float(ends[place].replace(MINUS, "-")) == 0:
-                ends[place] = number(end)
+    if interval.low > 0 or interval.high < 0:  # then no end is shown as 0, far as the other one may be
+        zeros = [float(end.replace(MINUS, "-")) == 0 for end in ends]
+        ends = [number(interval.low) if zeros[0] else ends[0], number(interval.high) if zeros[1] else ends[1]]
     return " … ".join(ends)
 
 
