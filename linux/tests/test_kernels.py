@@ -267,8 +267,14 @@ def test_a_version_takes_the_patch_of_the_newest_series_before_it(version: str, 
 def test_versions_and_series_without_a_patch_are_rejected() -> None:
     with pytest.raises(RunError, match=r"5\.10 is too old; the oldest with a patch is 6\.1\b"):
         recipe.series_of("5.10", "x")
-    with pytest.raises(RunError, match=r"no series 7\.4"):
-        recipe.series_named("7.4")
+    for version, patch in (("6.5", "6.1"), ("6.11", "6.1"), ("6.18", "6.12"), ("7.4", "7.3")):
+        right = rf"no series {version}, .*kernel PATH` takes a source of {version}, .* the patch for {patch},"
+        with pytest.raises(RunError, match=right):
+            recipe.series_named(version)
+    with pytest.raises(RunError, match=r"5\.10 is too old; the oldest"):
+        recipe.series_named("5.10")
+    with pytest.raises(RunError, match="did you mean"):
+        recipe.series_named("6.x")
 
 
 def test_every_series_has_its_settings_and_a_patch() -> None:

@@ -96,7 +96,7 @@ def linux_test(
         typer.Argument(metavar="KERNEL", help="a series, or as `linux list` shows it; default: 6.12"),
     ] = None,
     packetdrill: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="packetdrill's program; default: in PATH")
+        Path | None, typer.Option(metavar="PATH", help="packetdrill's program; default: built, or in PATH")
     ] = None,
     only: Annotated[str, typer.Option(metavar="TEXT", help="scripts with this in their names")] = "",
     repeat: Annotated[int, typer.Option(min=1, help="starts of the kernel; all must give the same")] = 2,
@@ -109,7 +109,8 @@ def linux_test(
     Exits with 1 if a script does not hold at its own tolerance, or if two repetitions differ.
     """
     from cwndlab_linux.virtual import images, selftests
-    from cwndlab_linux.virtual.packetdrill import digest_of, find_packetdrill, run
+    from cwndlab_linux.virtual.packetdrill import digest_of, run
+    from cwndlab_linux.virtual.packetdrill_program import find_packetdrill
 
     image = images.find(kernel)
     program = find_packetdrill(packetdrill)
@@ -140,6 +141,32 @@ def linux_test(
     echo(f"digest of all output: {digests[0]}, {words}")
     if failed or not same:
         raise typer.Exit(1)
+
+
+@linux.command("packetdrill")
+def linux_packetdrill(
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SOURCE]",
+            help="a folder, an archive or the address of a git repository; default: Google's",
+        ),
+    ] = None,
+    commit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMIT", help="of the repository; default: one that was tried with all kernels"
+        ),
+    ] = None,
+    jobs: _Jobs = None,
+) -> None:
+    """Build packetdrill, which `linux test` and `packetdrill --kernel` run, into the user's cache."""
+    from cwndlab.runs.executors.threads import available
+    from cwndlab_linux.virtual.packetdrill_program import ADDRESS, build_packetdrill
+
+    with _progress() as say:
+        program = build_packetdrill(source or ADDRESS, commit, jobs or available(), say)
+    echo(f"{program}: `cwndlab packetdrill SCRIPT… --kernel 6.12` and `cwndlab linux test` run it")
 
 
 @linux.command("list")

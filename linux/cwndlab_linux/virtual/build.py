@@ -23,7 +23,7 @@ from . import boot, source
 from .images import Image, built_kernels, kernel_facts, kernels_folder, sources_folder
 from .recipe import Law, Recipe, added_files, backports, registered_names, series_of
 from .selftests import IN_SOURCE, SCRIPTS
-from .steps import BuildSteps, cpu_s, output_of
+from .steps import BuildSteps, cpu_s, missing_tools, output_of
 from .under_way import announce
 
 #: Bytes for the unpacked source and what is compiled: 1.7 GB were measured.
@@ -44,12 +44,7 @@ def reason_not() -> str | None:
     """Why none can be built here; None if one can."""
     if platform.machine() not in ("x86_64", "AMD64"):
         return f"the patches and their tests are for x86_64; this is {platform.machine()}"
-    missing = {package: tool for tool, package in TOOLS.items() if shutil.which(tool) is None}
-    if missing:
-        return f"{', '.join(missing.values())} missing; `apt-get install {' '.join(missing)}`"
-    if not Path("/usr/include/stdio.h").exists():
-        return "the C library's headers are missing; `apt-get install libc6-dev`"
-    return None
+    return missing_tools(TOOLS)
 
 
 def build(

@@ -20,7 +20,7 @@ from typing import Any
 from cwndlab.base.errors import RunError, nearest
 from cwndlab.base.writing import user_cache
 
-from .recipe import DEFAULT, SERIES, Recipe, series_of
+from .recipe import DEFAULT, SERIES, Recipe, advice_without, series_of
 
 #: Names another kernel, as CWNDLAB_ROUTER names another router.
 VARIABLE = "CWNDLAB_UML"
@@ -134,9 +134,8 @@ def find(kernel: str | None = None) -> Image:
     if Path(kernel).exists() or os.sep in kernel:
         return Image.from_folder(Path(kernel))
     known = [*SERIES, *(folder.name for folder in built_kernels())]
-    raise RunError(
-        f"--kernel: there is no kernel {kernel}; {nearest(kernel, known)}; see `cwndlab linux list`"
-    )
+    right = advice_without(kernel) or f"{nearest(kernel, known)}; see `cwndlab linux list`"
+    raise RunError(f"--kernel: there is no kernel {kernel}; {right}")
 
 
 def _release_in(folder: Path) -> tuple[list[int], int]:

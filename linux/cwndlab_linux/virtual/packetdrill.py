@@ -24,13 +24,13 @@ from cwndlab_linux.testbed import charge_from
 
 from . import boot, images
 from .images import Image
+from .packetdrill_program import PROGRAM, find_packetdrill
 from .program_files import ENVIRONMENT
 
 #: Wall time after which a guest is ended; all scripts of 7.3 took 41 s of CPU time.
 _PATIENCE_S = 1800
 #: Where the guest sees the host's files, as scripts write to its own /tmp.
 HOST = Path("/dev/host")
-_PROGRAM = "packetdrill"
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 #: In packetdrill's output, lines that give no reason.
 _EVENT = re.compile(r"^(\w+ syscall|(in|out)bound \w+ packet|script packet|running): ")
@@ -71,7 +71,7 @@ class ScriptResult:
     def reason(self) -> str:
         """Why it does not hold: what packetdrill printed before the events, and what was sent instead."""
         if _TCP_INFO_TOO_SHORT in self.output:
-            return "this packetdrill expects the tcp_info of a later kernel; take one that is not newer"
+            return "it is newer than the kernel; `cwndlab linux packetdrill` builds one for all kernels"
         lines = [line.strip() for line in self.output.splitlines() if not _EVENT.search(line)]
         said = [line for line in lines if line]
         failed = [number for number, line in enumerate(said) if _CODE_FAILED in line]
@@ -88,21 +88,11 @@ def digest_of(results: Iterable[ScriptResult]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def find_packetdrill(given: Path | None) -> Path:
-    """The program packetdrill; RunError if there is none."""
-    path = shutil.which(given if given is not None else _PROGRAM)
-    if path is None:
-        where = given if given is not None else "in PATH"
-        right = "build github.com/google/packetdrill and name it with --packetdrill"
-        raise RunError(f"there is no packetdrill {where}; {right}")
-    return Path(path)
-
-
 def run(image: Image, packetdrill: Path, scripts: Sequence[ScriptRun]) -> list[ScriptResult]:
     """Starts the kernel once and runs the scripts in it; RunError if it ends before them."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shutil.copy2(packetdrill, folder / _PROGRAM)
+        shutil.copy2(packetdrill, folder / PROGRAM)
         runs = [{"path": str(one.path.resolve()), "options": one.options} for one in scripts]
         job = {"folder": name, "parent": os.getpid(), "virtual": boot.guest_of(image, 1), "scripts": runs}
         process = boot.start(job, folder)
@@ -126,7 +116,7 @@ def run_scripts(
     Args:
         scripts: the scripts; what they call is looked up from their folders.
         kernel: as of `images.find`.
-        packetdrill: the program; default: the one in PATH.
+        packetdrill: the program; default: as of `find_packetdrill`.
         tolerance_us: how far events may be off, in microseconds; default: the script's, or 4000.
 
     """
@@ -146,7 +136,7 @@ def run_in_guest(runs: Iterable[Mapping[str, Any]], folder: Path) -> list[tuple[
     for one in runs:
         script = Path(one["path"])
         done = subprocess.run(
-            [_PROGRAM, *one["options"], "-v", script.name],
+            [PROGRAM, *one["options"], "-v", script.name],
             cwd=HOST / script.parent.relative_to("/"),
             env=environment,
             preexec_fn=Namespace.new,

@@ -86,12 +86,22 @@ def series_of(version: str, where: str) -> Series:
 
 
 def series_named(name: str) -> Series:
-    """The series of this name; RunError names the nearest if there is none."""
+    """The series of this name; RunError says what to do if there is none."""
     if name not in SERIES:
-        raise RunError(
-            f"--kernel: there is no series {name}, and no such file or folder; {nearest(name, list(SERIES))}"
-        )
+        right = advice_without(name) or nearest(name, list(SERIES))
+        raise RunError(f"--kernel: there is no series {name}, and no such file or folder; {right}")
     return SERIES[name]
+
+
+def advice_without(version: str) -> str | None:
+    """What to do for a kernel that is of no series; None if this is no version. RunError if it is too old."""
+    if not re.fullmatch(r"\d+\.\d+(\.\d+)?", version):
+        return None
+    patch = series_of(version, "--kernel").name
+    return (
+        f"Debian's are {', '.join(SERIES)}. `cwndlab linux build --kernel PATH` takes a source of {version}, "
+        f"as folder or .tar.xz, with the patch for {patch}, and fails if that does not apply"
+    )
 
 
 def _number(version: str) -> tuple[int, ...]:

@@ -54,7 +54,8 @@ def archive_of_release(name: str, work: Path, steps: BuildSteps) -> Path:
     releases = sorted(found, key=lambda release: tuple(map(int, release.split("."))))
     release = releases[-1] if name == NEWEST and releases else name
     if release not in found:
-        raise RunError(f"Debian has no source of Linux {name} now; it has {', '.join(releases) or 'none'}")
+        problem = f"Debian has no source of Linux {name} now; it has {', '.join(releases) or 'none'}"
+        raise RunError(f"{problem}, or give your own: --kernel PATH, a folder or .tar.xz")
     return _fetch(found[release], options, work, steps)
 
 

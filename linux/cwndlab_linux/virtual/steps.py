@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,6 +72,16 @@ def environment() -> Mapping[str, str]:
     """The environment without what a user may have set for other builds."""
     kept = ("PATH", "HOME", "TMPDIR", "http_proxy", "https_proxy")
     return {name: os.environ[name] for name in kept if name in os.environ} | _REPRODUCIBLE | _FASTER
+
+
+def missing_tools(tools: Mapping[str, str]) -> str | None:
+    """Which programs (each with its Debian package) or headers of the C library are missing; None if none."""
+    missing = {package: tool for tool, package in tools.items() if shutil.which(tool) is None}
+    if missing:
+        return f"{', '.join(missing.values())} missing; `apt-get install {' '.join(missing)}`"
+    if not Path("/usr/include/stdio.h").exists():
+        return "the C library's headers are missing; `apt-get install libc6-dev`"
+    return None
 
 
 def output_of(command: Sequence[str]) -> str:

@@ -36,7 +36,9 @@ def packetdrill(
     ] = None,
     program: Annotated[
         Path | None,
-        typer.Option("--packetdrill", metavar="PATH", help="packetdrill's program; default: in PATH"),
+        typer.Option(
+            "--packetdrill", metavar="PATH", help="its program; default: of `linux packetdrill`, or in PATH"
+        ),
     ] = None,
     table: Annotated[
         bool, typer.Option("--table", help="print counts by folder and all reasons as Markdown tables")
