@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from typer.testing import CliRunner
 
 from cwndlab.base.errors import RunError
 from cwndlab.cli.registry import command_line
-from cwndlab_linux.virtual import packetdrill_program
+from cwndlab_linux.virtual import images, packetdrill_program
+from cwndlab_linux.virtual.packetdrill import ScriptRun, run
 from cwndlab_linux.virtual.packetdrill_program import build_packetdrill, built_packetdrill, find_packetdrill
 
 #: Prints its usage as packetdrill does, and what `NAME` is.
@@ -155,3 +157,23 @@ def test_the_command_names_what_it_built(tmp_path: Path) -> None:
     words = ["linux", "packetdrill", str(write_source(tmp_path / "source", "command")), "--jobs", "1"]
     done = CliRunner().invoke(command_line(words), words)
     assert done.exit_code == 0 and done.stdout.startswith(f"{built_packetdrill()}: ")
+
+
+#: Prints its scheduling class, and by how many ns its timers may be late.
+STAND_IN = """#!{python} -IS
+import ctypes, os
+print(os.sched_getscheduler(0), ctypes.CDLL(None).prctl(30))
+"""
+
+
+@pytest.mark.usefixtures("virtual")
+def test_a_script_leaves_the_real_time_class_in_which_it_would_starve_the_kernels_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # the kernel is in the user's cache
+    program, script = tmp_path / "program", tmp_path / "a.pkt"
+    program.write_text(STAND_IN.format(python=sys.executable))
+    program.chmod(0o755)
+    script.touch()
+    (result,) = run(images.find(), program, [ScriptRun(script)])
+    assert result.holds and result.output == f"{os.SCHED_OTHER} 1\n"

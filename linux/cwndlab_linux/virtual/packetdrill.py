@@ -6,6 +6,7 @@ script print the same times.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
@@ -32,6 +33,7 @@ _PATIENCE_S = 1800
 #: Where the guest sees the host's files, as scripts write to its own /tmp.
 HOST = Path("/dev/host")
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+_PR_SET_TIMERSLACK = 29
 #: In packetdrill's output, lines that give no reason.
 _EVENT = re.compile(r"^(\w+ syscall|(in|out)bound \w+ packet|script packet|running): ")
 _UNREADABLE = re.compile(r":\d+: (parse|semantic) error")
@@ -126,6 +128,17 @@ def run_scripts(
     return image.name, found, digest_of(found)
 
 
+def _enter_script() -> None:
+    """Enters a network namespace, and leaves the real-time class, which packetdrill avoids on one processor.
+
+    A real-time process that spins starves the kernel's workers: an IPv6 address stays tentative, and `bind`
+    to it fails.
+    """
+    Namespace.new()
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)  # timers on time, as those of real-time processes
+
+
 def run_in_guest(runs: Iterable[Mapping[str, Any]], folder: Path) -> list[tuple[bool, str]]:
     """In the guest: of each script, whether it holds, and what packetdrill printed."""
     charge_from(os.getpid() + 1)  # packetdrill spins in times(2) until the next tick
@@ -139,7 +152,7 @@ def run_in_guest(runs: Iterable[Mapping[str, Any]], folder: Path) -> list[tuple[
             [PROGRAM, *one["options"], "-v", script.name],
             cwd=HOST / script.parent.relative_to("/"),
             env=environment,
-            preexec_fn=Namespace.new,
+            preexec_fn=_enter_script,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
