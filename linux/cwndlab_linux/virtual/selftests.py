@@ -33,6 +33,8 @@ _OPTIONS = {
         *("-D", "CMSG_TYPE_RECVERR=IPV6_RECVERR"),
     ),
 }
+#: The kernel may send the data of a zerocopy call after it returns. packetdrill's own runner sets this, too.
+_KEPT_BUFFERS = "--send_omit_free"
 _OWN_VERSION = re.compile(r"^--ip_version=(\S+)$", re.MULTILINE)
 
 
@@ -54,7 +56,8 @@ def runs_of(image: Image, version: str, tolerance_us: int, only: str = "") -> li
             f"{image.name} has no packetdrill scripts: Linux has them from 6.12 on, and a kernel built by an "
             "earlier cwndlab needs `cwndlab linux build --again`"
         )
-    options = (f"--ip_version={version}", *_OPTIONS[version], f"--tolerance_usecs={tolerance_us}", *_COOKIES)
+    place = (f"--ip_version={version}", *_OPTIONS[version])
+    options = (*place, f"--tolerance_usecs={tolerance_us}", _KEPT_BUFFERS, *_COOKIES)
     return [ScriptRun(path, options) for path in found if version in _versions_of(path)]
 
 
