@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from cwndlab.base.errors import ArgumentError, OutputError, StudyError, check_arguments
+from cwndlab.base.errors import ArgumentError, OutputError, check_arguments
 from cwndlab.base.laws import LawCode, codes_of
 from cwndlab.base.writing import number_of, output_errors, write_atomic
 from cwndlab.metrics import unit_of
@@ -256,20 +255,8 @@ class Study(StudySpec):
         document = self.document
         if not document.changes and not document.chosen:
             return document.text if document.text is not None else toml.dumps(document.tables)
-        from cwndlab.study import edit  # only a changed study needs it
-
-        for text in edit.texts(self):
-            with suppress(StudyError):
-                made = rebuild(self, document_of_text(text, name=self.name, file=self.file))
-                if edit.content(made) == edit.content(self) and made._cells() == self._cells():
-                    return text
-        raise StudyError(
-            f"the restriction to {', '.join(document.chosen)} cannot be written as a study file",
-            right="save the study without it, and run that with the same changes",
-        )
-
-    def _cells(self) -> list[tuple[str, int | None]]:
-        return [(cell.id, cell.own_replicates) for cell in make_plan(self)]
+        text: str = import_module("cwndlab.apps.edit.study_text").edited_text(self)
+        return text
 
     @check_arguments
     def save(self, path: str | Path) -> Path:

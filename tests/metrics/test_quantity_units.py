@@ -9,7 +9,6 @@ from cwndlab import metrics
 from cwndlab.api import Study
 from cwndlab.base.errors import StudyError
 from cwndlab.base.numbers import quantile
-from cwndlab.study.grammar import expression_of
 from cwndlab.study.schema import Quantity
 from small_study import edited
 
@@ -52,7 +51,8 @@ def test_a_unit_that_does_not_fit_is_found_with_its_line() -> None:
 
 def test_a_sum_of_different_units_is_an_error() -> None:
     def of(kind: str, a: str, b: str) -> Quantity:
-        return Quantity(name="d", derived=expression_of(kind, a, b))
+        forms = {"sum": f"{a} + {b}", "difference": f"{a} - {b}", "increase": f"increase({b}, {a})"}
+        return Quantity(name="d", derived=forms[kind])
 
     kilobytes = Quantity(name="kilobytes", metric="transferred", unit="kB")
     for kind in ("sum", "difference", "increase"):

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 import synthetic
-from cwndlab.report.contrast import Line, LineValue
-from cwndlab.report.headline import (
+from cwndlab.apps.headline.contrast import Line, LineValue
+from cwndlab.apps.headline.headline import (
     NOTHING,
     Axes,
     compare_lines,

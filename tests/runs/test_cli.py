@@ -280,7 +280,7 @@ UNREACHED = {
     *(f"pyarrow.{name}" for name in ("compute", "dataset", "fs", "parquet")),
     *(f"cwndlab.report.{name}" for name in ("canvas", "figures", "svg")),
     *(f"cwndlab.stats.{name}" for name in ("claims", "expression", "listing", "series")),
-    *("cwndlab.apps.notebook.stream", "cwndlab.study.edit"),
+    *("cwndlab.apps.notebook.stream", "cwndlab.apps.edit.study_text"),
 }
 
 
@@ -296,7 +296,7 @@ def test_a_small_run_imports_only_what_it_reaches(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert (
-        done.stdout.splitlines() == ["['diagnosis', 'live']", "[]"]
+        done.stdout.splitlines() == ["['diagnosis', 'headline', 'live']", "[]"]
         and (tmp_path / "out" / "report.html").exists()
     )
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cwndlab.api import Study
+from cwndlab.apps.check.command import check
 from cwndlab.base.errors import StudyError
 from cwndlab.cli.arguments import changes_of
-from cwndlab.cli.check import check
 from cwndlab.study.congestion import UnknownLawError, spell_out
 from cwndlab.study.place import Place
 

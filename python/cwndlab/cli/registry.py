@@ -11,15 +11,14 @@ from cwndlab.base.errors import ExtraError
 
 from .output import echo
 
-_HERE = "cwndlab.cli"
 _APPS, _LINUX = "cwndlab.apps", "cwndlab_linux"
 #: Where each command is, in the order of the help. Only the module of the command that is called is imported.
 _COMMANDS = {
-    "list": f"{_HERE}.studies:list_studies",
+    "list": f"{_APPS}.reference.command:list_studies",
     "new": f"{_APPS}.new.command:new",
-    "check": f"{_HERE}.check:check",
-    "expand": f"{_HERE}.studies:expand",
-    "run": f"{_HERE}.run:run",
+    "check": f"{_APPS}.check.command:check",
+    "expand": f"{_APPS}.check.command:expand",
+    "run": "cwndlab.cli.run:run",
     "report": f"{_APPS}.rewrite.command:report",
     "compare": f"{_APPS}.compare.command:compare",
     "check-change": f"{_APPS}.check_change.command:check_change",

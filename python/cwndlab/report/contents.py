@@ -18,7 +18,6 @@ from cwndlab.base.plain_files import read_inside
 from cwndlab.base.writing import with_unit
 from cwndlab.stats.results import CellRecords, Results, Value
 from cwndlab.stats.tables import JudgedCell, check_table, reference
-from cwndlab.stats.verdict import Verdict
 from cwndlab.study.cells import CellInfo, was_not_run
 from cwndlab.study.labels import Labels
 from cwndlab.study.outputs import AnyTable, Claim, Column, Figure, Listing, Mark, Scalar, Table
@@ -28,7 +27,6 @@ from .digits import number
 from .model import ListingView
 
 if TYPE_CHECKING:
-    from cwndlab.stats.claims import JudgedClaim
     from cwndlab.stats.expression import Evaluator
     from cwndlab.stats.field import Field, Key
     from cwndlab.study.schema import Quantity, Source
@@ -217,31 +215,6 @@ def _split(inside: str) -> tuple[str, int | None]:
     """An expression and its number of decimals."""
     expression, colon, digits = inside.rpartition(":")
     return (expression, int(digits)) if colon and digits.isdecimal() else (inside, None)
-
-
-def count_claims(claims: Sequence[JudgedClaim]) -> str:
-    """How the claims ended, with the causes of those that failed; empty if none could be checked."""
-    checked = [c for c in claims if c.verdict in (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)]
-    if not checked:
-        return ""
-    failed = [c.claim for c in checked if c.verdict is Verdict.FAILS]
-    held = sum(c.verdict is Verdict.HOLDS for c in checked)
-    if len(checked) == 1:
-        verdict = checked[0].verdict
-        return f"The one claim that could be checked {'is ' * (verdict is Verdict.UNDECIDED)}{verdict}."
-    if held == len(checked):
-        return f"All {held} claims that could be checked hold."
-    if len(failed) == len(checked):
-        text = f"None of the {len(checked)} claims that could be checked holds"
-    else:
-        text = f"{held} of the {len(checked)} claims that could be checked hold{'s' * (held == 1)}"
-    causes = list(dict.fromkeys(claim.cause for claim in failed if claim.cause))
-    if causes:
-        why = "; ".join(causes)
-        return f"{text}; {len(failed)} fail{'s' * (len(failed) == 1)}: {why}."
-    if not failed or len(failed) == len(checked):
-        return f"{text}."
-    return f"{text}; {', '.join(claim.id for claim in failed)} fail{'s' * (len(failed) == 1)}."
 
 
 class _EmptyRecords(CellRecords):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence, Set
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,8 +15,7 @@ from cwndlab.stats.verdict import rule_text
 from cwndlab.study.outputs import Figure, Margin, Table
 
 from . import render
-from .contents import JudgedLines, Outputs, count_claims, finding_text
-from .headline import Headline, first_headline, headline_of_row, keep_one_statistic
+from .contents import JudgedLines, Outputs, finding_text
 from .judge import Judged, Omitted, list_judgements, omissions
 from .model import DifferencesView, ListingView, ReportView, TableView, TwinView, fills_grid
 from .verdict_files import save_summary
@@ -82,7 +82,7 @@ def build_view(
     key = next((d for d in drawings if d.figure == outputs.key_figure), drawings[0] if drawings else None)
     shows = next((figure for figure in outputs.figures if key is not None and figure.id == key.figure), None)
     others = [figure for figure in outputs.figures if figure is not shows]
-    finding = _finding(outputs, judged, [shows, *others] if shows is not None else [])
+    finding, undecided = _finding(outputs, judged, [shows, *others] if shows is not None else [])
     pair = next((d for d in drawings if key is not None and d is not key and d.figure == key.figure), None)
     rest = [drawing for drawing in drawings if drawing is not key and drawing is not pair]
     at = places(judged.tables, outputs.figures, results)
@@ -113,8 +113,8 @@ def build_view(
         chance=judged.incompatible.text if judged.incompatible else "",
         means=judged.played.mean_lines if judged.played is not None else (),
         explained=differences.explained,
-        finding=finding.shown,
-        undecided=" ".join(filter(None, (finding.undecided, twin.agreement if twin is not None else ""))),
+        finding=finding,
+        undecided=" ".join(filter(None, (undecided, twin.agreement if twin is not None else ""))),
         key_figure=key,
         key_twin=pair,
         readme=render.readme_html(outputs.readme),
@@ -172,25 +172,18 @@ def _claims_together(judged: Judged) -> tuple[str, Collection[str]]:
     return family.text("claims"), alone
 
 
-def _finding(outputs: Outputs, judged: Judged, figures: Sequence[Figure]) -> Headline:
-    """The study's own finding; where it has none, or its cells were not run, what there is to say instead.
+def _finding(outputs: Outputs, judged: Judged, figures: Sequence[Figure]) -> tuple[str, str]:
+    """The study's own finding; where it has none, or its cells were not run, what an application states.
 
-    That is how a paper's claims ended, and otherwise what the first figure shows that shows anything, or the
-    first table.
+    The second sentence, which may be empty, says what the runs leave open.
     """
     if outputs.finding:
         try:
-            return Headline(finding_text(outputs.finding, judged.results))
+            return finding_text(outputs.finding, judged.results), ""
         except StudyError as error:
             judged.omitted.append(Omitted("finding", "", error))
-    claims = Headline(count_claims(judged.claims))
-    if figures:
-        found = first_headline(
-            [keep_one_statistic(figure, outputs.quantities) for figure in figures], judged.results
-        )
-    else:
-        found = headline_of_row(judged.grids[0]) if judged.grids else Headline()
-    return claims if any(claims) and (outputs.source or not any(found)) else found
+    stated: tuple[str, str] = import_module("cwndlab.apps.headline.headline").state_finding(judged, figures)
+    return stated
 
 
 def _margins(grids: Sequence[Table], results: Results) -> str:

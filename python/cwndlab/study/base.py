@@ -1,8 +1,8 @@
 """What all sections of a study file are made of."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 from pydantic.fields import FieldInfo
@@ -15,8 +15,6 @@ from .units import parse_time
 #: A name used in dotted keys and in record tables, but not in expressions.
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+-]*$", max_length=64)]
 
-
-Renamed: TypeAlias = Mapping[str, Callable[[Mapping[str, object]], str]]
 
 if TYPE_CHECKING:  # pydantic does not export the type of its models
     from pydantic._internal._model_construction import ModelMetaclass
@@ -70,7 +68,7 @@ class _Models(ModelMetaclass):
 
 
 #: What a class says of its keys, which is of no use to those who make one.
-_OF_CLASSES = ("model_config", "renamed", "positional", "name_laws")
+_OF_CLASSES = ("model_config", "positional", "name_laws")
 
 
 def _default(field: FieldInfo) -> object:
@@ -117,8 +115,6 @@ class Strict(_Frozen):
     """Unknown keys are errors, types are not coerced."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
-    #: Keys that it had once, and what to write in place of one, given its table.
-    renamed: ClassVar[Renamed] = {}
 
 
 class Open(_Frozen):

@@ -209,9 +209,3 @@ def comparison(given: object) -> Compare:
             except ValueError:
                 pass
     raise ValueError(f"{given!r} compares with no other cell; {right}")
-
-
-def expression_of(kind: str, of: str, by: str) -> str:
-    """The expression of an operation."""
-    signs = {"sum": "+", "difference": "-", "product": "*", "ratio": "/"}
-    return f"increase({by}, {of})" if kind == "increase" else f"{of} {signs.get(kind, '/')} {by}"

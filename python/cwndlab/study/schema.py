@@ -9,14 +9,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
 from .added_axes import Kernel, Parameter
-from .base import Drawn, Label, Open, Renamed, Strict
+from .base import Drawn, Label, Open, Strict
 from .changes import AnyDelay, AnyLoss, AnyRate
-from .grammar import Operation, expression_of, operation
+from .grammar import Operation, operation
 from .outputs import AnyTable, Claims, Figure, Margin, Mark, Name, Scalar, Where
 from .units import Share, SizeBytes, TimeNs, parse_time
 from .values import label
@@ -289,7 +289,6 @@ class Grid(Strict):
     where: Where = Field(
         {}, description="axes of the grid with only some of their values; any other axis is held at one value"
     )
-    renamed: ClassVar[Renamed] = {key: lambda table: "write where = { … }" for key in ("fix", "restrict")}
     when: str | None = Field(
         None, description="condition on axes and parameters, as \"ftps > 0 or http == '1.0'\""
     )
@@ -363,12 +362,6 @@ class Quantity(Strict):
         description="computed in each replicate from two quantities of the same cell: a / b, a - b, a + b, "
         "a * b, or increase(a, b), in % from a to b",
     )
-    renamed: ClassVar[Renamed] = {
-        "phase": lambda table: f'write window = "{table["phase"]}"',
-        "whole_run": lambda table: f'write window = "{WHOLE_RUN}"',
-        "of": lambda table: _derived_in(table),
-        "by": lambda table: _derived_in(table),
-    }
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -409,13 +402,6 @@ class Quantity(Strict):
     def operands(self) -> tuple[str, ...]:
         """The two quantities that it is computed from."""
         return self._operation[1:] if self._operation is not None else ()
-
-
-def _derived_in(table: Mapping[str, object]) -> str:
-    """How a derived quantity is written whose operands had keys of their own."""
-    return (
-        f'write derived = "{expression_of(*(str(table.get(key, key)) for key in ("derived", "of", "by")))}"'
-    )
 
 
 class Source(Strict):

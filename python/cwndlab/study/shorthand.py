@@ -3,7 +3,9 @@
 A list where one value would do is an axis: `buffer = [0.5, 1, 2]` runs the study with each.
 """
 
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import ConfigDict, Field, PrivateAttr, StringConstraints, model_validator
@@ -14,13 +16,20 @@ from cwndlab.base.errors import StudyError, nearest
 from cwndlab.base.laws import misspelt
 
 from .base import Drawn, Label, Strict
-from .presets import PRESETS, TESTS
 from .units import RateBps, Share, SizeBytes, TimeNs
 
 T = TypeVar("T")
 
 #: The sections that describe a network in short form.
 NETWORKS = ("dumbbell", "parking_lot")
+_PRESETS = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
+#: Keys of networks by the names of presets.
+PRESETS: Mapping[str, Mapping[str, Any]] = _PRESETS["networks"]
+#: Flows by the names of Flent's tests.
+TESTS: Mapping[str, list[dict[str, Any]]] = {
+    name: [*test["flows"], *([_PRESETS["ping"]] if test["pings"] else [])]
+    for name, test in _PRESETS["tests"].items()
+}
 
 
 Buffer = Annotated[float, Field(gt=0)] | str

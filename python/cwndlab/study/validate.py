@@ -91,16 +91,25 @@ _UNITS = {
 }
 
 
+#: Keys until 0.2 by their models, and what takes their place.
+_FORMER = {
+    ("Quantity", "phase"): 'window = "PHASE"',
+    ("Quantity", "whole_run"): 'window = "run"',
+    ("Quantity", "of"): 'derived = "a / b"',
+    ("Quantity", "by"): 'derived = "a / b"',
+    ("Grid", "fix"): "where = { … }",
+    ("Grid", "restrict"): "where = { … }",
+}
+
+
 def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[KeyPath, str, str | None, int]:
     path = _path_in(data, detail)
     kind, message = detail["type"], detail["msg"]
     if kind == "extra_forbidden":
-        key, table, models = str(path[-1]), data, _models_at(model, path[:-1], data)
-        for step in path[:-1]:
-            table = _step(table, step)
+        key, models = str(path[-1]), _models_at(model, path[:-1], data)
         for candidate in models:
-            if (renamed := getattr(candidate, "renamed", {}).get(key)) is not None:
-                return path, f"there is no key {key!r} any more", renamed(table), 0
+            if (right := _FORMER.get((candidate.__name__, key))) is not None:
+                return path, f"there is no key {key!r} any more", f"write {right}", 0
         known = [field.alias or name for model in models for name, field in model.model_fields.items()]
         known = [name for name in known if name != key]  # of another form of the value
         return path, f"unknown key {key!r}", nearest(key, known), 0

@@ -1,4 +1,4 @@
-"""The commands that list metrics, knobs, queues, applications and impairments."""
+"""The commands that list studies, metrics, knobs, queues, applications and impairments."""
 
 from __future__ import annotations
 
@@ -25,6 +25,17 @@ if TYPE_CHECKING:
 
 #: Keys that a study does not write: the unit that a limit has.
 _IMPLIED = ("unit",)
+
+
+def list_studies(json_: JsonOption = False) -> None:
+    """List the shipped studies."""
+    from cwndlab.study.document import titles
+
+    found = titles()
+    if json_:
+        echo(json.dumps([{"name": n, "title": t} for n, t in found.items()], indent=1, ensure_ascii=False))
+    else:
+        echo(columns(list(found.items())))
 
 
 @dataclass(frozen=True)

@@ -10,20 +10,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.base.errors import StudyError
 from cwndlab.base.writing import join_words
+from cwndlab.report.digits import estimate_text
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedTable
+from cwndlab.stats.verdict import Verdict
 from cwndlab.study.cells import is_name
 from cwndlab.study.kernels import AXIS as KERNELS
 from cwndlab.study.outputs import Figure, Scalar
 from cwndlab.study.schema import Quantity
 
 from .contrast import Line, LineValue, common_places, extremes, is_below, relative, top_group
-from .digits import estimate_text
+
+if TYPE_CHECKING:
+    from cwndlab.report.judge import Judged
+    from cwndlab.stats.claims import JudgedClaim
 
 MOST_NAMES = 4
 """A sentence names at most so many flows that share a place."""
@@ -93,6 +98,47 @@ class DrawnLines(NamedTuple):
     def lines_at(self, setting: tuple[Scalar, ...]) -> dict[str, Line]:
         """The lines of all flows in one setting."""
         return {flow: line for (flow, at), line in self.lines.items() if at == setting}
+
+
+def state_finding(judged: Judged, figures: Sequence[Figure]) -> tuple[str, str]:
+    """How a paper's claims ended, and otherwise what the first figure shows that shows anything, or the first
+    table; and a sentence about what the runs leave open. Either may be empty.
+    """
+    claims = count_claims(judged.claims)
+    outputs = judged.outputs
+    if figures:
+        compared = [keep_one_statistic(figure, outputs.quantities) for figure in figures]
+        shown = first_headline(compared, judged.results)
+    else:
+        shown = headline_of_row(judged.grids[0]) if judged.grids else Headline()
+    if claims and (outputs.source or not any(shown)):
+        return claims, ""
+    return shown.shown, shown.undecided
+
+
+def count_claims(claims: Sequence[JudgedClaim]) -> str:
+    """How the claims ended, with the causes of those that failed; empty if none could be checked."""
+    checked = [c for c in claims if c.verdict in (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)]
+    if not checked:
+        return ""
+    failed = [c.claim for c in checked if c.verdict is Verdict.FAILS]
+    held = sum(c.verdict is Verdict.HOLDS for c in checked)
+    if len(checked) == 1:
+        verdict = checked[0].verdict
+        return f"The one claim that could be checked {'is ' * (verdict is Verdict.UNDECIDED)}{verdict}."
+    if held == len(checked):
+        return f"All {held} claims that could be checked hold."
+    if len(failed) == len(checked):
+        text = f"None of the {len(checked)} claims that could be checked holds"
+    else:
+        text = f"{held} of the {len(checked)} claims that could be checked hold{'s' * (held == 1)}"
+    causes = list(dict.fromkeys(claim.cause for claim in failed if claim.cause))
+    if causes:
+        why = "; ".join(causes)
+        return f"{text}; {len(failed)} fail{'s' * (len(failed) == 1)}: {why}."
+    if not failed or len(failed) == len(checked):
+        return f"{text}."
+    return f"{text}; {', '.join(claim.id for claim in failed)} fail{'s' * (len(failed) == 1)}."
 
 
 def first_headline(figures: Sequence[Figure], results: Results) -> Headline:

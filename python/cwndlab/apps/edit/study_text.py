@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -11,25 +11,38 @@ import tomlkit
 from tomlkit import TOMLDocument
 
 from cwndlab.base.errors import KeyPath, StudyError
+from cwndlab.plan.load import rebuild
+from cwndlab.plan.plan import make_plan
+from cwndlab.study import toml
+from cwndlab.study.document import document_of_text
+from cwndlab.study.resolve import steps
+from cwndlab.study.schema import GRID, Scalar
+from cwndlab.study.study_spec import SETTABLE, StudySpec
+from cwndlab.study.values import same_value
 
-from . import toml
-from .resolve import steps
-from .schema import GRID, Scalar
-from .study_spec import SETTABLE, StudySpec
-from .values import same_value
 
+def edited_text(study: StudySpec) -> str:
+    """The file of a changed study with the changes written in; else everything in full, without comments.
 
-def texts(study: StudySpec) -> Iterator[str]:
-    """Study files that may stand for a changed study, the best one first; the caller compares their cells.
-
-    First its own text with the changes written in, then everything in full, without comments.
+    StudyError for a restriction to some cells that no file states.
     """
     for write in (_edited, _in_full):
         with suppress(StudyError):
-            yield write(study)
+            text = write(study)
+            written = rebuild(study, document_of_text(text, name=study.name, file=study.file))
+            if _content(written) == _content(study) and _cells(written) == _cells(study):
+                return text
+    raise StudyError(
+        f"the restriction to {', '.join(study.document.chosen)} cannot be written as a study file",
+        right="save the study without it, and run that with the same changes",
+    )
 
 
-def content(study: StudySpec) -> Mapping[str, Any]:
+def _cells(study: StudySpec) -> list[tuple[str, int | None]]:
+    return [(cell.id, cell.own_replicates) for cell in make_plan(study)]
+
+
+def _content(study: StudySpec) -> Mapping[str, Any]:
     """What decides the scenario of each cell: where it is equal, cells of equal names are equal."""
     raw, chosen = study.raw, study.document.chosen
     axes = copy.deepcopy(dict(raw.get("axes", {})))
@@ -100,7 +113,7 @@ def _positions(names: Sequence[Scalar], chosen: Sequence[Scalar]) -> list[int]:
 
 def _in_full(study: StudySpec) -> str:
     raw, chosen = dict(study.raw), study.document.chosen
-    raw["axes"] = content(study)["axes"]
+    raw["axes"] = _content(study)["axes"]
     if GRID in chosen and GRID not in study.outline.axes:
         raw["grids"] = [grid for grid in raw["grids"] if grid.get("name") in chosen[GRID]]
     return toml.dumps({key: value for key, value in raw.items() if value or key != "axes"})

@@ -1,22 +1,28 @@
-"""`cwndlab check`: is a study sound, and what would it cost?"""
+"""`cwndlab check` and `expand`: is a study sound, what would it cost, and what is it in full?"""
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from cwndlab._core import BudgetError
 from cwndlab.base.errors import RunError
 from cwndlab.base.writing import number_of
+from cwndlab.cli import arguments as opt
+from cwndlab.cli.arguments import load, takes_run_options
+from cwndlab.cli.output import MOST_CELLS, echo, echo_json, same_replicates
 from cwndlab.runs.progress import span
 from cwndlab.runs.run_options import RunOptions
-
-from . import arguments as opt
-from .arguments import load, takes_run_options
-from .output import MOST_CELLS, echo, echo_json, same_replicates
 
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan
     from cwndlab.study.study_spec import StudySpec
+
+
+#: The longest that a trial run takes, in seconds.
+TRIAL_S = 1.0
 
 
 @takes_run_options("replicates", "seed", "sensitivity", "backend")
@@ -34,7 +40,6 @@ def check(
     from cwndlab.plan.study_warnings import study_warnings
     from cwndlab.results.check_outputs import check_outputs
     from cwndlab.runs.backend_check import check_backend
-    from cwndlab.runs.estimate import estimate_seconds
     from cwndlab.runs.executors.threads import available
 
     loaded = load(study, set_, more, cc=cc, metrics=metric)
@@ -66,11 +71,54 @@ def check(
     if options.backend != "simulator":
         return
     try:
-        seconds = estimate_seconds(some) * len(plan.cells) / len(some.cells)
+        seconds = _estimate_seconds(some) * len(plan.cells) / len(some.cells)
     except RunError as error:
         raise RunError(f"a trial run failed: {error.text}") from None
     threads = available()
     echo(f"estimated: {span(seconds / threads)} on {threads} threads")
+
+
+def expand(
+    study: opt.StudyArgument,
+    more: opt.MoreSets = None,
+    set_: opt.SetOption = None,
+    metric: opt.MetricOption = None,
+) -> None:
+    """Print a study with its short forms (`dumbbell`, `parking_lot`, `measure`) written out."""
+    from cwndlab.study.toml import dumps
+
+    echo(dumps(load(study, set_, more, metrics=metric).raw).rstrip("\n"))
+
+
+def _estimate_seconds(plan: Plan) -> float:
+    """CPU seconds of the whole plan; RunError if a sampled run fails.
+
+    Up to three cells are run for a fiftieth of their time (at least 1 s of it), but for at most
+    `TRIAL_EVENTS` events and `TRIAL_S` seconds, and the cost scaled up.
+    """
+    from cwndlab.runs.estimate import TRIAL_EVENTS
+    from cwndlab.runs.work import run_here
+
+    count = len(plan.cells)
+    picked = sorted({0, count // 2, count - 1})
+    per_run: list[float] = []
+    laws = plan.study.laws.values()
+    for index in picked:
+        scenario = dict(plan.cells[index].compiled.scenario)
+        whole = int(scenario["duration_ns"])
+        scenario["duration_ns"] = min(whole, max(whole // 50, 1_000_000_000))
+        simulated = scenario["duration_ns"]
+        began = time.perf_counter()
+        try:
+            run_here(json.dumps(scenario), plan.seed, 0, laws, max_events=TRIAL_EVENTS, max_seconds=TRIAL_S)
+        except BudgetError as error:
+            simulated = error.simulated_ns
+            if not simulated:
+                raise RunError(f"{plan.cells[index].id}: {error}") from None
+        except RunError as error:
+            raise RunError(f"{plan.cells[index].id}: {error}") from None
+        per_run.append((time.perf_counter() - began) * whole / simulated)
+    return sum(per_run) / len(per_run) * plan.runs
 
 
 def _show_runs(plan: Plan, some: Plan) -> None:
