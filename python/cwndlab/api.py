@@ -12,8 +12,7 @@ from cwndlab.base.errors import ArgumentError, OutputError, check_arguments
 from cwndlab.base.laws import LawCode, codes_of
 from cwndlab.base.writing import number_of, output_errors, write_atomic
 from cwndlab.metrics import unit_of
-from cwndlab.plan.load import build_checked, rebuild
-from cwndlab.plan.plan import Plan, make_plan
+from cwndlab.plan.plan import Plan, build_checked, make_plan, rebuild
 from cwndlab.report.contents import REPORT
 from cwndlab.results import execution
 from cwndlab.results.result import RunResult
@@ -430,6 +429,6 @@ def open_results(folder: str | Path) -> RunResult:
 
     """
     with open_folder(Path(folder), Study) as (campaign, _):
-        result = RunResult.from_campaign(campaign, Path(folder))
+        result = execution.gather_results(campaign, Path(folder))
     result.report = Path(folder) / REPORT
     return result

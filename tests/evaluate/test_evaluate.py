@@ -19,9 +19,9 @@ from cwndlab.base.errors import StudyError
 from cwndlab.plan import plan
 from cwndlab.plan.compile import compile_model
 from cwndlab.plan.scenario import Compiled
-from cwndlab.report.contents import unmeasured_results
 from cwndlab.runs.progress import Progress
 from cwndlab.runs.run_options import RunOptions
+from cwndlab.stats.results import unmeasured_results
 from cwndlab.study.schema import Model
 from synthetic import make_results
 

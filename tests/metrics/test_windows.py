@@ -16,7 +16,7 @@ from cwndlab.api import Study
 from cwndlab.base.errors import StudyError
 from cwndlab.records.run_view import WholeRun
 from cwndlab.records.window import RunView
-from cwndlab.results.reporting import find_windows
+from cwndlab.results.execution import find_windows
 from small_study import TEXT, edited
 
 S = 1_000_000_000

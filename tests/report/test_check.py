@@ -11,7 +11,7 @@ import pytest
 import cwndlab
 from cwndlab.api import Study
 from cwndlab.base.errors import StudyError
-from cwndlab.results.check_outputs import check_outputs
+from cwndlab.results.execution import check_outputs
 from cwndlab.study.document import shipped_studies
 from small_study import TEXT, edited
 

@@ -12,7 +12,8 @@ from pydantic import TypeAdapter
 
 import synthetic
 from cwndlab.base.errors import StudyError
-from cwndlab.report.contents import Outputs, check, finding_text
+from cwndlab.report.contents import Outputs, finding_text
+from cwndlab.report.judge import check
 from cwndlab.report.render import readme_html
 from cwndlab.study.labels import AxisInfo
 from cwndlab.study.outputs import AnyTable, Claims, Figure

@@ -120,7 +120,7 @@ def test_run_prints_the_results_before_it_makes_the_page(
         printed.append(capsys.readouterr().out)
         return build_view(*given, **more)
 
-    writing = import_module("cwndlab.results.reporting")
+    writing = import_module("cwndlab.results.execution")
     build_view = writing.build_view
     monkeypatch.setattr(writing, "build_view", noted)
     _, rest, _ = call(capsys, "run", study, "-o", tmp_path / "a", "--threads", 1)

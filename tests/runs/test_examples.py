@@ -40,7 +40,6 @@ WITHOUT = {
     "Plan.seed_of": INNER,
     "RecordTables.read_cell": INNER,
     "RecordTables.only_cell": INNER,
-    "RunResult.from_campaign": INNER,
     "Samples.from_results": INNER,
     "Estimate.from_interval": INNER,
     "StudyError.replace": INNER,

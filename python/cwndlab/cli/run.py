@@ -124,12 +124,16 @@ class _Printer(NamedTuple):
 
 def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bool) -> None:
     """Runs the study and prints results as soon as they are known, which is before figures are drawn."""
-    from cwndlab.results.execution import checked_plan, run_plan
+    from cwndlab.results.execution import run_study
 
     from .summary import failed_claims
 
     display = ExitStack()
     printed = False
+
+    def planned(plan: "Plan") -> None:
+        planning.close()
+        _note_excess(plan, options, shown)
 
     def results(result: "RunResult") -> None:
         nonlocal printed
@@ -140,10 +144,9 @@ def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bo
     try:
         with display:
             shown = display.enter_context(progress(printer.quiet))
-            with without_collection():
-                plan = checked_plan(loaded, options)
-            _note_excess(plan, options, shown)
-            result = run_plan(plan, options, progress=shown, judged=results)
+            planning = display.enter_context(ExitStack())
+            planning.enter_context(without_collection())
+            result = run_study(loaded, options, progress=shown, planned=planned, judged=results)
     except KeyboardInterrupt:
         kept = f"finished runs are kept in {options.out}"
         echo(f"stopped; {kept}: run the same command again to continue", err=True)

@@ -4,7 +4,7 @@ Each module whose name has no leading underscore holds the metrics of one topic,
 decorator `@metric` (`_declared.py` describes its arguments). A metric's docstring says in its first paragraph
 what it measures, then gives the formula and its source. It returns NaN where nothing can be measured. Its
 options are its keyword-only parameters; they are checked against their types with the study
-(`study/quantities.py`; `_rows.py` has types).
+(`study/consistency.py`; `_rows.py` has types).
 
 A metric sees only the window that the quantity asks for: by default from the warm-up to the end of the run.
 A study's quantity names the metric and its options, and may ask for another unit of the same kind.

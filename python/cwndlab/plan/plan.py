@@ -1,10 +1,8 @@
-"""The plan of a study: its cells, compiled, and how many replicates of each."""
+"""The plan of a study: its cells, compiled, the replicates of each, and the checks that need a cell."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,18 +10,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from cwndlab import _core
 from cwndlab._core import ScenarioRefused
 from cwndlab.base.engine_kinds import is_program
-from cwndlab.base.errors import KeyPath, StudyError, problem_at
+from cwndlab.base.errors import Findings, KeyPath, StudyError, nearest, problem_at
 from cwndlab.base.writing import number_of
 from cwndlab.study import schema
-from cwndlab.study.choices import Wanted, parse_choices, variations_around
-from cwndlab.study.document import is_short
-from cwndlab.study.expr import evaluate
-from cwndlab.study.resolve import Names
-from cwndlab.study.schema import GRID
-from cwndlab.study.study_spec import StudySpec, assignments
-from cwndlab.study.values import is_among, label, same_value, text
+from cwndlab.study.building import S, build
+from cwndlab.study.choices import parse_choices, variations_around
+from cwndlab.study.congestion import UnknownLawError
+from cwndlab.study.consistency import locate_outside
+from cwndlab.study.document import Document, is_short
+from cwndlab.study.files import resolve_inside
+from cwndlab.study.study_spec import Catalogue, StudySpec, assignments
+from cwndlab.study.values import label, text
 
 from .compile import compile_model
+from .direction import traces
+from .grids import count_cells, expand_grids
 from .probes import find_simulator_only
 from .scenario import Compiled, core_error, origin
 
@@ -271,7 +272,7 @@ def make_plan(
     if seed is not None and not 0 <= seed < 2**64:
         raise StudyError(f"{seed} is not a seed", key="--seed", right="0 to 2^64 - 1")
     asked = parse_choices(study, sensitivity)
-    total, where = _count(study, asked)
+    total, where = count_cells(study, asked)
     if total > MAX_CELLS:
         error = StudyError(
             f"the sweep has {total:,} cells ({where})",
@@ -285,7 +286,7 @@ def make_plan(
         )
         raise study.place.locate(error, ("run", "replicates"))
     cells: dict[str, Cell] = {}
-    for axes, own in _expand(study):
+    for axes, own in expand_grids(study):
         cell = Cell(cell_id(axes), axes, study, own_replicates=own)
         before = cells.setdefault(cell.id, cell)
         # Of several grids' demands the largest; one without a demand asks for those of the run.
@@ -335,106 +336,98 @@ def cell_id(axes: Mapping[str, schema.Scalar]) -> str:
     return ",".join(f"{name}={text(value)}" for name, value in axes.items()) or "base"
 
 
-def _grids(study: StudySpec) -> Sequence[schema.Grid]:
-    grids = study.outline.grids or [schema.Grid.model_construct(axes=list(study.outline.axes))]
-    chosen = study.document.chosen
-    if GRID in chosen and GRID not in study.outline.axes:
-        grids = [grid for grid in grids if grid.name in chosen[GRID]]
-    return grids
+# ── the checks of a study that need its cells ─────────────────────────────────────────────────────────────
 
 
-def _values(study: StudySpec, axis: str, grid: schema.Grid) -> list[schema.Scalar]:
-    """The values of an axis that the grid and --set leave."""
-    values = list(study.outline.axes[axis].names)
-    if (kept := grid.values_of(axis)) is not None:
-        values = [v for v in values if is_among(v, kept)]
-    if axis in study.document.chosen:
-        values = [v for v in values if is_among(v, study.document.chosen[axis])]
-    return values
+def build_checked(kind: type[S], document: Document, catalogue: Catalogue) -> S:
+    """The study of a document; StudyError with everything that is wrong with it."""
+    study, findings, left_out = build(kind, document, catalogue)
+    if not left_out & {"parameters", "axes"}:
+        with findings:
+            _ = study.base
+            if not left_out - {"quantities"}:
+                _check_files(study, findings)
+            if not left_out:
+                _check_names(study, findings)
+        if findings.errors:
+            with findings:  # what else would be found once these are corrected
+                unasked = study.outline.model_copy(update={"quantities": []})
+                _check_apart_from_laws(Cell("", study.first, replace(study, outline=unasked)))
+    findings.report()
+    return study
 
 
-def _loops(study: StudySpec, grid: schema.Grid) -> list[tuple[list[str], list[tuple[schema.Scalar, ...]]]]:
-    """The nested loops of a grid: one axis each, or a zipped group."""
-    zipped = {axis for group in grid.zip for axis in group}
-    loops: list[tuple[list[str], list[tuple[schema.Scalar, ...]]]] = []
-    for group in grid.zip:
-        columns = [list(study.outline.axes[axis].names) for axis in group]
-        if len({len(column) for column in columns}) > 1:
-            lengths = ", ".join(f"{axis} {len(c)}" for axis, c in zip(group, columns, strict=True))
-            raise study.place.locate(
-                StudyError(f"zipped axes must have equally many values: {lengths}"),
-                ("grids", _index(study, grid), "zip"),
-            )
-        left = [set(map(label, _values(study, axis, grid))) for axis in group]
-        rows = [
-            row
-            for row in zip(*columns, strict=True)
-            if all(label(value) in kept for value, kept in zip(row, left, strict=True))
-        ]
-        loops.append((list(group), rows))
-    for axis in grid.axes:
-        if axis not in zipped:
-            loops.append(([axis], [(value,) for value in _values(study, axis, grid)]))
-    return loops
-
-
-def _index(study: StudySpec, grid: schema.Grid) -> int:
-    return next((i for i, known in enumerate(study.outline.grids) if known is grid), 0)
-
-
-def _count(study: StudySpec, asked: Wanted) -> tuple[int, str]:
-    """Cells before conditions, without expanding anything, and how they come about."""
-    total, parts = 0, []
-    for grid in _grids(study):
-        if grid.cells:
-            total += len(grid.cells)
-            parts.append(f"{len(grid.cells)} listed")
-            continue
-        lengths = [len(rows) for _, rows in _loops(study, grid)]
-        total += math.prod(lengths)
-        parts.append(" × ".join(f"{length:,}" for length in lengths) or "1")
-    # Around every cell, at most.
-    single = sum(len(study.outline.sensitivity[name].values) for name in asked.axes)
-    total += total * (single + asked.variations)
-    return total, " + ".join(parts)
-
-
-def _expand(study: StudySpec) -> Iterator[tuple[dict[str, schema.Scalar], int | None]]:
-    """The axes of every cell, and the replicates that its grid asks for."""
-    order = list(study.outline.axes)
-    for grid in _grids(study):
-        if grid.cells:
-            for listed in grid.cells:
-                axes = {name: _canonical(study, name, listed[name]) for name in order if name in listed}
-                if _chosen(study, axes):
-                    yield axes, grid.replicates
-            continue
-        loops = _loops(study, grid)
-        for combination in itertools.product(*(rows for _, rows in loops)):
-            values = {
-                axis: value
-                for (group, _), row in zip(loops, combination, strict=True)
-                for axis, value in zip(group, row, strict=True)
-            }
-            for axis, value in grid.held_axes.items():
-                values[axis] = _canonical(study, axis, value)
-            axes = {name: values[name] for name in order if name in values}
-            if _chosen(study, axes) and (grid.when is None or _fulfils(study, grid, axes)):
-                yield axes, grid.replicates
-
-
-def _canonical(study: StudySpec, axis: str, value: schema.Scalar) -> schema.Scalar:
-    """The axis's own value that this one names."""
-    return next((v for v in study.outline.axes[axis].names if same_value(v, value)), value)
-
-
-def _chosen(study: StudySpec, axes: Mapping[str, schema.Scalar]) -> bool:
-    chosen = study.document.chosen.items()
-    return all(is_among(axes[name], values) for name, values in chosen if name in axes)
-
-
-def _fulfils(study: StudySpec, grid: schema.Grid, axes: Mapping[str, schema.Scalar]) -> bool:
+def _check_apart_from_laws(cell: Cell) -> None:
+    """StudyError for what is wrong with a cell, except for laws that `cc` may still define."""
     try:
-        return bool(evaluate(str(grid.when), Names(study.outline.parameters, axes)))
+        cell.check()
     except StudyError as error:
-        raise study.place.locate(error, ("grids", _index(study, grid), "when")) from None
+        errors = (error.without_others(), *error.others)
+        found = [error for error in errors if not isinstance(error, UnknownLawError)]
+        if found:
+            raise found[0].replace(others=found[1:]) from None
+
+
+def rebuild(study: S, document: Document) -> S:
+    """The study with another document, checked; cells are restricted without another check."""
+    restricted = replace(study.document, chosen=document.chosen)
+    known = {name: {label(value) for value in axis.names} for name, axis in study.outline.axes.items()}
+    if restricted == document and all(
+        label(value) in known[name]
+        for name, values in document.chosen.items()
+        if name in known
+        for value in values
+    ):
+        return replace(study, document=document)
+    return build_checked(type(study), document, study.catalogue)
+
+
+def _check_files(study: StudySpec, findings: Findings) -> None:
+    """Notes files that the first cell names and that are not there."""
+    links, distributions = study.base.topology.links, study.base.distributions
+    named: list[tuple[tuple[str | int, ...], str]] = [
+        (("topology", "links", index, *path), trace)
+        for index, link in enumerate(links)
+        for path, trace in traces(link)
+    ]
+    named += [(("distributions", name, "file"), one.file) for name, one in distributions.items() if one.file]
+    for path, name in named:
+        with findings:
+            try:
+                resolve_inside(study.folder, name)
+            except StudyError as error:
+                raise locate_outside(study, error, path) from None
+
+
+def _check_names(study: StudySpec, findings: Findings) -> None:
+    """StudyError for the first traffic or link among the options of quantities that no cell has."""
+    known: Mapping[str, set[str]] = _names_in(study.base)
+    everywhere = False
+    for index, quantity in enumerate(study.outline.quantities):
+        for option in known.keys() & quantity.options.keys():
+            asked = quantity.options[option]
+            for name in asked if isinstance(asked, list) else [asked]:
+                if name not in known[option] and findings.errors:
+                    return  # the grids may be what is wrong, so other cells are unknown
+                if name not in known[option] and not everywhere:
+                    everywhere = True  # an axis may rename what the first cell has
+                    for cell in make_plan(study).cells:
+                        for what, more in _names_in(study.model(cell.axes)).items():
+                            known[what].update(more)
+                if name not in known[option]:
+                    what = "traffic" if option == "traffic" else "direction of a link"
+                    raise study.place.error(
+                        ("quantities", index, "options", option),
+                        f'there is no {what} "{name}"',
+                        nearest(str(name), sorted(known[option])),
+                    )
+
+
+def _names_in(model: schema.Model) -> dict[str, set[str]]:
+    """What the options `traffic` and `link` can name in a cell."""
+    ends = [[[end] if isinstance(end, str) else end for end in link.between] for link in model.topology.links]
+    pairs = [(a, b) for one, other in ends for a in one for b in other]
+    return {
+        "traffic": {entry.name for entry in model.traffic},
+        "link": {name for a, b in pairs for name in (f"{a}>{b}", f"{b}>{a}")},
+    }

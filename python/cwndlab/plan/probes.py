@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from cwndlab import metrics
 from cwndlab.base.errors import StudyError, problem_at
 from cwndlab.records.critical_path import SENDER_PROBES
 from cwndlab.records.run_view import bottleneck
 from cwndlab.study import schema
-from cwndlab.study.quantities import metric_tables
 
 
 def switch_on(
@@ -26,7 +26,7 @@ def switch_on(
     names = {link["name"]: index for index, link in enumerate(scenario["links"])}
     present = {entry.name for entry in model.traffic if entry.count > 0}
     for position, quantity in enumerate(quantities):
-        tables = metric_tables(quantity)
+        tables = _tables(quantity)
         if not _has_traffic(quantity.options.get("traffic"), present):
             continue
         if "segments" in tables and probes["segments_at"] is None:
@@ -44,6 +44,11 @@ def switch_on(
             link = bottleneck(scenario["links"]) if asked is None else names.get(str(asked))
             if link is not None and link not in probes["queues"]:
                 probes["queues"].append(link)
+
+
+def _tables(quantity: schema.Quantity) -> Collection[str]:
+    """The record tables that a quantity's metric reads."""
+    return () if quantity.metric is None else metrics.get(quantity.metric).tables
 
 
 def _has_traffic(traffic: Any, present: Collection[str]) -> bool:
@@ -73,7 +78,7 @@ SIMULATED = frozenset({"limits", "states", "timeouts", "accecn"})
 def find_simulator_only(quantities: Sequence[schema.Quantity]) -> StudyError | None:
     """The first quantity that only the simulator can measure, at the study's own key."""
     for position, quantity in enumerate(quantities):
-        if missing := sorted(SIMULATED.intersection(metric_tables(quantity))):
+        if missing := sorted(SIMULATED.intersection(_tables(quantity))):
             return problem_at(
                 ("quantities", position, "metric"),
                 f"metric {quantity.metric} reads {', '.join(missing)}, which runs on a kernel do not record",

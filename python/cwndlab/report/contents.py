@@ -1,4 +1,4 @@
-"""What a study asks a report to show, and whether its cells can show that."""
+"""What a study asks a report to show."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 from cwndlab import metrics
-from cwndlab.base.errors import StudyError, nearest
-from cwndlab.base.numbers import Columns
+from cwndlab.base.errors import StudyError
 from cwndlab.base.plain_files import read_inside
 from cwndlab.base.writing import with_unit
-from cwndlab.stats.results import CellRecords, Results, Value
-from cwndlab.stats.tables import JudgedCell, check_table, reference
-from cwndlab.study.cells import CellInfo, was_not_run
+from cwndlab.stats.results import Results
+from cwndlab.stats.tables import JudgedCell
+from cwndlab.study.cells import was_not_run
 from cwndlab.study.labels import Labels
-from cwndlab.study.outputs import AnyTable, Claim, Column, Figure, Listing, Mark, Scalar, Table
+from cwndlab.study.outputs import AnyTable, Claim, Column, Figure, Listing, Mark, Table
 from cwndlab.study.study_spec import StudySpec
 
 from .digits import number
@@ -215,57 +212,3 @@ def _split(inside: str) -> tuple[str, int | None]:
     """An expression and its number of decimals."""
     expression, colon, digits = inside.rpartition(":")
     return (expression, int(digits)) if colon and digits.isdecimal() else (inside, None)
-
-
-class _EmptyRecords(CellRecords):
-    """Records in which nothing happened (`CellRecords`)."""
-
-    def table(self, cell: str, name: str) -> Columns:
-        """Its columns, without rows."""
-        kinds = {"time_ns": np.uint64, "event": np.str_, "segment": np.int64, "connection": np.uint32}
-        return {column: np.array([], dtype=kind) for column, kind in kinds.items()}
-
-
-def unmeasured_results(study: StudySpec, cells: Mapping[str, Mapping[str, Scalar]]) -> Results:
-    """Results with these cells (their axes by name) and every quantity of the study, unmeasured."""
-    known = {quantity.name: quantity for quantity in study.outline.quantities}
-    nothing: dict[str, Sequence[Value]] = {
-        name: [[]] if metrics.is_list(quantity, known) else [float("nan")] for name, quantity in known.items()
-    }
-    data = {(cell, name): values for cell in cells for name, values in nothing.items()}
-    shown = tuple(CellInfo(name, dict(axes)) for name, axes in cells.items())
-    labels = Labels.from_outline(study.outline)
-    return Results(shown, labels, data, deterministic=cells.keys(), records=_EmptyRecords())
-
-
-def check(outputs: Outputs, results: Results) -> None:
-    """StudyError for the first part that no run of the study could show; `results` are `unmeasured`."""
-    for spec in outputs.tables:
-        if isinstance(spec, Table):
-            check_table(spec, results, outputs.folder)
-        else:
-            compare_listing(spec, results, outputs)
-    for figure in outputs.figures:
-        _check_figure(figure, results)
-    if outputs.claims:
-        from cwndlab.stats.claims import check_values
-
-        check_values(outputs.claims, results)
-    finding_text(outputs.finding, results)
-    ids = [figure.id for figure in outputs.figures]
-    if outputs.key_figure and outputs.key_figure not in ids:
-        problem = f"there is no figure {outputs.key_figure!r}"
-        raise StudyError(problem, key="key_figure", right=nearest(outputs.key_figure, ids))
-
-
-def _check_figure(figure: Figure, results: Results) -> None:
-    from cwndlab.stats import series  # only figures need it
-
-    cells = [cell for _, _, cell in series.figure_cells(figure, results)]
-    if figure.compare is not None:
-        for cell in cells:
-            reference(results, cell, figure.compare)
-    if figure.kind in ("line", "bar"):
-        series.points(figure, results)
-    if figure.kind == "ellipse":
-        series.ellipses(figure, results)

@@ -1,22 +1,26 @@
-"""Judges the tables, listings and claims that a study asks for."""
+"""Judges the tables, listings and claims of a study; checks before a run that its cells can show them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cwndlab.base.errors import StudyError
-from cwndlab.stats.results import Results
-from cwndlab.stats.tables import JudgedTable, judge_table
+from cwndlab.base.errors import StudyError, nearest
+from cwndlab.stats.results import Results, unmeasured_results
+from cwndlab.stats.tables import JudgedTable, check_table, judge_table, reference
 from cwndlab.stats.verdict import Incompatible, Judgement
 from cwndlab.study.cells import was_not_run
-from cwndlab.study.outputs import Listing, Table
+from cwndlab.study.document import CLAIMS
+from cwndlab.study.outputs import Figure, Listing, Scalar, Table
+from cwndlab.study.place import Place
+from cwndlab.study.study_spec import StudySpec
 from cwndlab.study.values import as_list, label
 
-from .contents import JudgedLines, Outputs, compare_listing
+from .contents import JudgedLines, Outputs, collect_outputs, compare_listing, finding_text
 
 if TYPE_CHECKING:
     from cwndlab.stats.claims import JudgedClaim
@@ -151,3 +155,128 @@ def _keep_run_variants(spec: Listing, results: Results) -> Listing:
         if all(label(one) in known[name] for name, all_ in variant.where.items() for one in as_list(all_)):
             run.append(variant)
     return spec.model_copy(update={"variants": run}) if run else spec
+
+
+# ── before any run ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def check_outputs(
+    study: StudySpec, cells: Mapping[str, Mapping[str, Scalar]], scenario: Callable[[str], Mapping[str, Any]]
+) -> None:
+    """StudyError for a table, figure or claim that no run of these cells could show.
+
+    Args:
+        study: the study.
+        cells: the axes of each cell, by its name.
+        scenario: the compiled scenario of a cell.
+
+    """
+    results = unmeasured_results(study, cells)
+    try:
+        check(collect_outputs(study, study.folder or Path()), results)
+    except StudyError as error:
+        raise _locate(study, error) from None
+    _check_records(study, results, scenario)
+
+
+def check(outputs: Outputs, results: Results) -> None:
+    """StudyError for the first part that no run of the study could show; `results` are `unmeasured`."""
+    for spec in outputs.tables:
+        if isinstance(spec, Table):
+            check_table(spec, results, outputs.folder)
+        else:
+            compare_listing(spec, results, outputs)
+    for figure in outputs.figures:
+        _check_figure(figure, results)
+    if outputs.claims:
+        from cwndlab.stats.claims import check_values
+
+        check_values(outputs.claims, results)
+    finding_text(outputs.finding, results)
+    ids = [figure.id for figure in outputs.figures]
+    if outputs.key_figure and outputs.key_figure not in ids:
+        problem = f"there is no figure {outputs.key_figure!r}"
+        raise StudyError(problem, key="key_figure", right=nearest(outputs.key_figure, ids))
+
+
+def _check_figure(figure: Figure, results: Results) -> None:
+    from cwndlab.stats import series  # only figures need it
+
+    cells = [cell for _, _, cell in series.figure_cells(figure, results)]
+    if figure.compare is not None:
+        for cell in cells:
+            reference(results, cell, figure.compare)
+    if figure.kind in ("line", "bar"):
+        series.points(figure, results)
+    if figure.kind == "ellipse":
+        series.ellipses(figure, results)
+
+
+def _locate(study: StudySpec, error: StudyError) -> StudyError:
+    """The error with the line of its key, "figures.ID.x", in the study's file or in claims.toml."""
+    outline, key = study.outline, error.key or ""
+    if key in ("finding", "key_figure"):
+        return study.place.locate(error, (key,))
+    for section, ids in (
+        ("tables", [table.id for table in outline.tables]),
+        ("figures", [figure.id for figure in outline.figures]),
+        ("claims", [claim.id for claim in study.claims.claims]),
+    ):
+        for index, name in enumerate(ids):
+            head = f"{section}.{name}"
+            if error.file not in (None, CLAIMS) or not f"{key}.".startswith(f"{head}."):
+                continue
+            path: tuple[str | int, ...] = (section, index, *key[len(head) :].split(".")[1:])
+            if section != "claims":
+                return study.place.locate(error, path)
+            file = study.folder / CLAIMS if study.folder is not None else None
+            text = study.document.claims if isinstance(study.document.claims, str) else None
+            raw = {section: [{"id": claim.id} for claim in study.claims.claims]}
+            return Place(raw, file, text).error(path, error.problem, error.right)
+    return error
+
+
+def _check_records(study: StudySpec, results: Results, scenario: Callable[[str], Mapping[str, Any]]) -> None:
+    """StudyError for a figure of records that a cell it shows does not record."""
+    if not study.outline.figures:
+        return
+    from cwndlab.stats import series
+
+    from .figures import RECORDED
+
+    for index, figure in enumerate(study.outline.figures):
+        if figure.kind not in RECORDED:
+            continue
+        for _, _, cell in series.figure_cells(figure, results):
+            found = _missing_record(figure, scenario(cell.id))
+            if found is not None:
+                key, problem, right = found
+                raise study.place.error(("figures", index, key), f"cell {cell.id}: {problem}", right)
+
+
+def _missing_record(figure: Figure, scenario: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """The key of a figure for which a run of this scenario has no records, why, and what would be right."""
+    from .figures import PROBES, RECORDED
+
+    probes, links = scenario["probes"], scenario["links"]
+    end = scenario["duration_ns"] / 1e9
+    if figure.start is not None and figure.start >= end:
+        return "start", f"the run ends at {end:g} s", "make `start` earlier"
+    if figure.kind == "queue" and figure.link is not None:
+        names = [str(link["name"]) for link in links]
+        index = figure.link if isinstance(figure.link, int) else None
+        if index is None and figure.link not in names:
+            return "link", f'there is no direction "{figure.link}"', nearest(str(figure.link), names)
+        index = names.index(str(figure.link)) if index is None else index
+        if index not in probes["queues"]:
+            name = names[index] if index < len(names) else str(index)
+            return "link", f"the queue of {name} is not recorded", f'set [probes] queues = ["{name}"]'
+    table = RECORDED[figure.kind]
+    recorded = {
+        "segments": probes["segments_at"] is not None,
+        "queues": probes["queues"],
+        "cwnd": probes["cwnd"],
+    }
+    if not recorded[table]:
+        return "kind", f"no {table} are recorded", f"set [probes] {PROBES[table]}"
+    return None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from cwndlab import _core
 from cwndlab.base.core import Value
@@ -16,8 +17,13 @@ from cwndlab.base.plain_files import write_inside
 from cwndlab.base.usercode import stop_loading
 from cwndlab.metrics import own_code
 from cwndlab.plan.plan import Plan, make_plan
-from cwndlab.report.contents import REPORT
-from cwndlab.report.methods import STACK_FILE
+from cwndlab.records.window import window_of
+from cwndlab.report import judge
+from cwndlab.report.contents import REPORT, collect_outputs
+from cwndlab.report.methods import STACK_FILE, definitions, describe_run, facts, missing_runs
+from cwndlab.report.model import DifferencesView, LiveView, TwinView
+from cwndlab.report.verdict_files import write_verdicts
+from cwndlab.report.write import build_view, draw_figures, write
 from cwndlab.runs.backend_check import check_backend
 from cwndlab.runs.campaign import Campaign
 from cwndlab.runs.executors.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
@@ -29,13 +35,15 @@ from cwndlab.runs.store.folder_store import FolderStore, MemoryStore
 from cwndlab.runs.store.provenance import Commit, provenance
 
 from . import result_folder as folders
-from .check_outputs import check_outputs
-from .reporting import write_report
+from .records import RecordTables
 from .result import RunResult
+from .study_figures import with_replays
 
 if TYPE_CHECKING:
+    from cwndlab.report.figures import Drawing
     from cwndlab.runs.executors.protocol import Executor, SharedStore
     from cwndlab.runs.kernel_side import KernelExecutor
+    from cwndlab.stats.results import Results
     from cwndlab.stats.stopping import StoppingRule
     from cwndlab.study.study_spec import StudySpec
 
@@ -50,16 +58,18 @@ def run_study(
     *,
     progress: Progress | None = None,
     finished: Finished | None = None,
+    planned: Callable[[Plan], None] = lambda plan: None,
     judged: Callable[[RunResult], None] = lambda result: None,
     **more: Unpack[OptionFields],
 ) -> RunResult:
     """Runs a loaded study; `more` are fields of the options by their names, None where not given.
 
-    `finished` is called with each replicate, `judged` once verdicts.csv and claims.csv are written: the
-    figures of the report are still to be drawn then.
+    `planned` is called before the first run, `finished` with each replicate, `judged` once verdicts.csv and
+    claims.csv are written: the figures of the report are still to be drawn then.
     """
     options = chosen_options(options, more)
     plan = checked_plan(study, options)
+    planned(plan)
     return run_plan(plan, options, progress=progress, finished=finished, judged=judged)
 
 
@@ -77,6 +87,19 @@ def sound_plan(study: StudySpec, options: RunOptions) -> Plan:
     plan.check()
     check_outputs(plan)
     return plan
+
+
+def check_outputs(plan: Plan) -> None:
+    """StudyError for a table, figure or claim that no run of the study could show.
+
+    A plan of some cells only is no error: the whole study's are looked at.
+    """
+    study = plan.study
+    if study.document.chosen:
+        plan = make_plan(replace(study, document=replace(study.document, chosen={})))
+    cells = {cell.id: cell for cell in plan.cells if cell.sensitivity is None}
+    axes = {name: cell.axes for name, cell in cells.items()}
+    judge.check_outputs(study, axes, lambda name: cells[name].compiled.scenario)
 
 
 def run_plan(
@@ -120,10 +143,17 @@ def run_plan(
         if folder is not None:
             return _run_into(folder, campaign, options, kernel, began, judged)
         campaign.run()
-        return RunResult.from_campaign(campaign)
+        return gather_results(campaign)
     finally:
         if isinstance(kept, FolderStore):
             kept.close()
+
+
+def gather_results(campaign: Campaign, folder: Path | None = None) -> RunResult:
+    """The results of a plan that was run, or opened in its folder."""
+    records = RecordTables([cell.id for cell in campaign.plan.cells], campaign)
+    results, choices = campaign.results(), campaign.variations()
+    return RunResult(campaign.plan, results, records, campaign, campaign.failures, choices, folder)
 
 
 def _shown_budgets(plan: Plan) -> Mapping[str, Collection[str]]:
@@ -157,7 +187,7 @@ def _run_into(
         # Until its git has begun, that process has the store's lock, too: a fork copies what is open.
         if commit is not None:
             commit.wait()
-    result = RunResult.from_campaign(campaign, folder)
+    result = gather_results(campaign, folder)
     if finished_before and not campaign.did_work:
         result.report = folder / REPORT
         judged(result)
@@ -231,7 +261,7 @@ def report_again(folder: Path, *, pictures: bool = False) -> Path:
     with folders.open_folder(folder) as (campaign, content):
         if not campaign.is_of_this_version:
             content |= {"reported_by": _core.version()}
-        return write_report(campaign, RunResult.from_campaign(campaign, folder), content, pictures=pictures)
+        return write_report(campaign, gather_results(campaign, folder), content, pictures=pictures)
 
 
 def _executor(options: RunOptions, study: StudySpec, progress: Progress) -> Executor:
@@ -271,3 +301,94 @@ def _rule(study: StudySpec, plan: Plan, until: float | None) -> StoppingRule | N
         )
     except ValueError as error:
         raise StudyError(str(error), key="--until" if until is not None else "run.until") from None
+
+
+# ── the report ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ComparedKernel(Protocol):
+    """A kernel's numbers next to the simulator's, which an application compares."""
+
+    def draw(self) -> Sequence[Drawing]:
+        """The study's figures, of both."""
+
+    def save(self, directory: Path) -> None:
+        """Writes agreement.csv."""
+
+    def view(self) -> TwinView:
+        """What the report shows; some runs may be simulated again for it."""
+
+
+def write_report(
+    campaign: Campaign,
+    result: RunResult,
+    content: Mapping[str, Any],
+    *,
+    pictures: bool = False,
+    on_verdicts: Callable[[], None] = lambda: None,
+) -> Path:
+    """Writes verdicts, figures and the report of a run into its folder; the page's path.
+
+    The simulator's runs next to a kernel's, time budgets and explanations of waits come first, as
+    they may run something. `content` is that of provenance.json; `on_verdicts` is called once the verdicts
+    are written.
+    """
+    study, folder = campaign.plan.study, result.folder
+    assert folder is not None
+    outputs = collect_outputs(study, folder)
+    results = with_replays(campaign, result.results, outputs.figures)
+    judged = judge.judge(outputs, results)
+    twin = _find_twin(campaign, result, judged)
+    drawings: Sequence[Drawing]
+    if twin is None:
+        drawings = draw_figures(outputs, outputs.figures, results, judged.omitted)
+    else:
+        drawings = twin.draw()
+        twin.save(folder)
+    write_verdicts(judged, folder)
+    on_verdicts()
+    compared = twin.view() if twin is not None else None
+    view = build_view(judged, drawings, _differences(judged, result), compared)
+    view = view._replace(
+        facts=tuple(facts(content)),
+        ran=tuple(describe_run(content, study.document.written_tables)),
+        missing=missing_runs(content),
+        definitions=tuple(definitions(study.outline.quantities, results, find_windows(campaign, results))),
+        live=_find_live_view(result, judged, content),
+        study=folders.study_text(study),
+    )
+    write(view, judged, folder, pictures=pictures)
+    return folder / REPORT
+
+
+def _find_twin(campaign: Campaign, result: RunResult, judged: judge.Judged) -> ComparedKernel | None:
+    """The simulator's results of a kernel's plan; None for other runs, or if the simulator has none."""
+    if not campaign.backend or campaign.plan.has_programs:
+        return None
+    twin: ComparedKernel | None = import_module("cwndlab.apps.twin.kernel_twin").simulate_twin(result, judged)
+    return twin
+
+
+def _differences(judged: judge.Judged, result: RunResult) -> DifferencesView:
+    """What may explain how numbers differ from the published ones."""
+    if not judged.judgements and not result.variations:
+        return DifferencesView()
+    explain = import_module("cwndlab.apps.reproduction.differences").view
+    view: DifferencesView = explain(judged, result.variations, result.campaign)
+    return view
+
+
+def find_windows(campaign: Campaign, results: Results) -> dict[tuple[str, str], tuple[float, float]]:
+    """From and to, in seconds, of what the metric of each quantity measures in each cell."""
+    found = {}
+    for quantity in campaign.plan.study.outline.quantities:
+        for cell in results.cells if quantity.metric is not None else ():
+            start, end = window_of(campaign.scenario(cell.id), quantity.window_name)
+            found[cell.id, quantity.name] = (start / 1e9, end / 1e9)
+    return found
+
+
+def _find_live_view(result: RunResult, judged: judge.Judged, content: Mapping[str, Any]) -> LiveView:
+    """The cells of its tables that the page can run, or why it cannot."""
+    view: LiveView = import_module("cwndlab.apps.live.runnable").live_view(result, judged, content)
+    return view

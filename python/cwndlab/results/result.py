@@ -71,13 +71,6 @@ class RunResult:
     #: The results before cells were selected; None if none were.
     of_all_cells: Results | None = None
 
-    @classmethod
-    def from_campaign(cls, campaign: Campaign, folder: Path | None = None) -> RunResult:
-        """The results of a plan that was run, or opened in its folder."""
-        records = RecordTables([cell.id for cell in campaign.plan.cells], campaign)
-        results, choices = campaign.results(), campaign.variations()
-        return cls(campaign.plan, results, records, campaign, campaign.failures, choices, folder)
-
     @property
     def study(self) -> StudySpec:
         """The study that was run."""

@@ -21,8 +21,7 @@ from cwndlab.base.laws import LawCode
 from cwndlab.base.plain_files import read_inside, unlink_inside, write_inside
 from cwndlab.base.writing import output_errors
 from cwndlab.metrics import MetricCode, describe_metric, reopen_metric
-from cwndlab.plan.load import build_checked, rebuild
-from cwndlab.plan.plan import Plan, make_plan
+from cwndlab.plan.plan import Plan, build_checked, make_plan, rebuild
 from cwndlab.report.contents import MAX_README, README, REPORT
 from cwndlab.runs.campaign import Campaign
 from cwndlab.runs.executors.threads import Threads

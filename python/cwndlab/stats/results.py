@@ -14,7 +14,9 @@ import numpy as np
 from cwndlab.base.errors import NotFoundError
 from cwndlab.base.numbers import Columns, Floats
 from cwndlab.study.cells import CellInfo, Cells
-from cwndlab.study.labels import QuantityInfo
+from cwndlab.study.labels import Labels, QuantityInfo
+from cwndlab.study.outputs import Scalar
+from cwndlab.study.study_spec import StudySpec
 
 from .intervals import Interval
 from .sample import Sample, Streams
@@ -185,3 +187,24 @@ class Variation(NamedTuple):
     """The cells that were run with it; the results of the others are the study's own."""
     runs: Mapping[str, str] = MappingProxyType({})
     """The cell of the plan whose runs each cell shows."""
+
+
+class _EmptyRecords(CellRecords):
+    """Records in which nothing happened (`CellRecords`)."""
+
+    def table(self, cell: str, name: str) -> Columns:
+        """Its columns, without rows."""
+        kinds = {"time_ns": np.uint64, "event": np.str_, "segment": np.int64, "connection": np.uint32}
+        return {column: np.array([], dtype=kind) for column, kind in kinds.items()}
+
+
+def unmeasured_results(study: StudySpec, cells: Mapping[str, Mapping[str, Scalar]]) -> Results:
+    """Results with these cells (their axes by name) and every quantity of the study, unmeasured."""
+    labels = Labels.from_outline(study.outline)
+    data: dict[tuple[str, str], Sequence[Value]] = {
+        (cell, name): [[]] if info.many else [math.nan]
+        for cell in cells
+        for name, info in labels.quantities.items()
+    }
+    shown = tuple(CellInfo(name, dict(axes)) for name, axes in cells.items())
+    return Results(shown, labels, data, deterministic=cells.keys(), records=_EmptyRecords())

@@ -1,25 +1,31 @@
 """What a study must fulfil beyond its keys: names that refer to something, axes that change something, files
-that are there.
+that are there, quantities that fit their metrics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, get_type_hints
 
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 
 from cwndlab.base.engine_kinds import is_program
-from cwndlab.base.errors import Findings, KeyPath, StudyError, nearest
+from cwndlab.base.errors import Findings, KeyPath, StudyError, nearest, problem_at
+from cwndlab.metrics import built_in, get, names, scale_of
 
 from . import schema
+from .base import Strict
 from .expr import names_in
 from .files import read_csv
 from .grammar import Compare
+from .measures import nearest_metric
 from .outputs import FIGURE_KEYS, Column, Figure, Listing, Mark, Table, Variant
-from .quantities import find_faults
 from .resolve import Names, references
+from .schema import Quantity
 from .study_spec import StudySpec
+from .validate import validate
 from .values import is_among
 
 #: Columns of the tables of results, next to one for each axis.
@@ -35,7 +41,7 @@ def check_study(study: StudySpec, findings: Findings) -> set[str]:
     before = len(findings.errors)
     with findings:
         _quantities(study)
-        for fault in find_faults(study.outline.quantities):
+        for fault in _find_faults(study.outline.quantities):
             findings.note(study.place.locate(fault))
     return {"quantities"} if len(findings.errors) > before else set()
 
@@ -304,3 +310,68 @@ def _figure_keys(study: StudySpec, figure: Figure, at: KeyPath) -> None:
             if isinstance(value, bool | str) or value <= 0:
                 problem = f"axis {figure.x} has the value {value!r}, which a logarithmic axis cannot show"
                 raise _fail(study, (*at, "log_x"), problem, "leave out log_x")
+
+
+# ── quantities and their metrics ──────────────────────────────────────────────────────────────────────────
+
+
+def _find_faults(quantities: Sequence[Quantity]) -> Iterator[StudyError]:
+    """The quantities whose metric, options or unit do not fit; units only where all metrics fit."""
+    fits = True
+    for index, quantity in enumerate(quantities):
+        for fault in _faults(index, quantity):
+            fits = False
+            yield fault
+    by_name = {quantity.name: quantity for quantity in quantities}
+    yield from _not_centred(by_name) if fits else ()
+    for index, quantity in enumerate(by_name.values() if fits else ()):
+        try:
+            scale_of(quantity, by_name)
+        except ValueError as error:
+            key = "derived" if quantity.unit is None else "unit"
+            yield problem_at(("quantities", index, key), str(error))
+
+
+def _faults(index: int, quantity: Quantity) -> Iterator[StudyError]:
+    if quantity.metric is None:
+        return
+    if quantity.metric not in built_in() and quantity.metric not in names():
+        problem = f'there is no metric "{quantity.metric}"'
+        right = nearest_metric(quantity.metric, names())
+        yield problem_at(("quantities", index, "metric"), problem, right)
+        return
+    try:
+        validate(_options(get(quantity.metric).measure), quantity.options)
+    except StudyError as error:
+        for one in (error, *error.others):
+            # A missing option has no line of its own: the quantity has.
+            path = one.path or ()
+            missing = path and path[0] not in quantity.options
+            problem = f"metric {quantity.metric}: {one.problem}"
+            problem += f": options.{path[0]}" if missing else ""
+            at = ("quantities", index, *(() if missing else ("options", *path)))
+            yield problem_at(at, problem, one.right)
+
+
+def _not_centred(quantities: Mapping[str, Quantity]) -> Iterator[StudyError]:
+    """What quantities are adjusted for without being of expectation 0."""
+    for index, quantity in enumerate(quantities.values()):
+        for name in quantity.adjust_for:
+            metric = quantities[name].metric if name in quantities else None
+            if name in quantities and (metric is None or not get(metric).centred):
+                problem = f'the expectation of "{name}" is not known to be 0'
+                centred = [known for known in names() if get(known).centred]
+                right = f"name a quantity of the metric {', '.join(centred)}"
+                yield problem_at(("quantities", index, "adjust_for"), problem, right)
+
+
+@cache
+def _options(measure: Callable[..., Any]) -> type[Strict]:
+    """A metric's options as a model: the keyword-only parameters of its function."""
+    hints = get_type_hints(measure, include_extras=True)
+    fields: dict[str, Any] = {
+        p.name: (hints[p.name], ... if p.default is p.empty else p.default)
+        for p in inspect.signature(measure).parameters.values()
+        if p.kind is p.KEYWORD_ONLY
+    }
+    return create_model("Options", __base__=Strict, **fields)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from cwndlab import metrics
 from cwndlab.base.errors import KeyPath, nearest, problem_at
 from cwndlab.base.writing import with_unit
 
@@ -21,18 +22,6 @@ SHORT_ROUND_TRIP = 10_000_000
 MOST_LINES = 5
 #: An x axis whose values span a larger factor is logarithmic.
 LOG_FACTOR = 8
-
-
-class Shape(NamedTuple):
-    """What this module needs to know of a metric: options, unit, and whether it gives a list of numbers."""
-
-    options: frozenset[str]
-    unit: str
-    many: bool
-
-
-#: The description of every metric, by name; loaded only when needed.
-Shapes = Callable[[], Mapping[str, Shape]]
 
 
 class Part(NamedTuple):
@@ -149,16 +138,14 @@ class Measured(NamedTuple):
     headings: list[str]
 
 
-def quantities_of(name: str, flows: Flows, shapes: Shapes, at: KeyPath) -> Measured:
+def make_quantities(name: str, flows: Flows, at: KeyPath) -> Measured:
     """The quantities of one entry of `measure`; StudyError if nothing is called so."""
     measure = MEASURES.get(name) or next((one for one in MEASURES.values() if one.metric == name), None)
     if measure is None:
-        metrics = shapes()
-        shape = metrics.get(name)
-        if shape is None:
-            known = sorted({*MEASURES, *metrics})
+        if name not in metrics.names():
+            known = sorted({*MEASURES, *metrics.names()})
             raise problem_at(at, f'there is no measure or metric "{name}"', nearest_metric(name, known))
-        measure = _of_metric(name, shape)
+        measure = _measure_metric(metrics.get(name))
     unit = flows.unit_of(measure)
     title = measure.of_several if flows.several_lines and measure.of_several else measure.title
     targets = _targets(measure, flows, at)
@@ -188,12 +175,13 @@ def quantities_of(name: str, flows: Flows, shapes: Shapes, at: KeyPath) -> Measu
     return Measured(name, title, unit, made, headings)
 
 
-def _of_metric(name: str, shape: Shape) -> Measure:
+def _measure_metric(metric: metrics.Metric) -> Measure:
+    """A metric without a form of its own: for each flow, link or run, as its options say."""
     scope: Scope = (
-        "flows" if "traffic" in shape.options else "bottleneck" if "link" in shape.options else "run"
+        "flows" if "traffic" in metric.options else "bottleneck" if "link" in metric.options else "run"
     )
-    parts = (Part("mean", "mean"),) if shape.many else (Part(),)
-    return Measure(name.replace("_", " "), shape.unit, name, scope, parts=parts)
+    parts = (Part("mean", "mean"),) if metric.many else (Part(),)
+    return Measure(metric.name.replace("_", " "), metric.unit, metric.name, scope, parts=parts)
 
 
 def _targets(measure: Measure, flows: Flows, at: KeyPath) -> list[tuple[str, Raw]]:

@@ -38,7 +38,7 @@ def check(
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
     from cwndlab.plan.study_warnings import study_warnings
-    from cwndlab.results.check_outputs import check_outputs
+    from cwndlab.results.execution import check_outputs
     from cwndlab.runs.backend_check import check_backend
     from cwndlab.runs.executors.threads import available
 

@@ -14,8 +14,8 @@ from cwndlab.base.core import KeptRecords, time_budgets
 from cwndlab.base.errors import NotFoundError, OutputError
 from cwndlab.records.critical_path import PARTS, PROBES
 from cwndlab.records.run_view import TableColumns, WholeRun
-from cwndlab.report.contents import unmeasured_results
 from cwndlab.runs.single_run import Recorded, view_again
+from cwndlab.stats.results import unmeasured_results
 
 from . import budget_figure
 from .budget_figure import BudgetKey, MeanTimes

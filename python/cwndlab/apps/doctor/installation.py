@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cwndlab.base.core import Check
 from cwndlab.base.errors import CwndlabError, install
-from cwndlab.plan.load import build_checked
+from cwndlab.plan.plan import build_checked
 from cwndlab.runs.executors.threads import available
 from cwndlab.runs.kernel_side import CATALOGUE, kernels
 from cwndlab.study.document import read_document, shipped_studies

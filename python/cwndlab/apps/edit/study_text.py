@@ -11,8 +11,7 @@ import tomlkit
 from tomlkit import TOMLDocument
 
 from cwndlab.base.errors import KeyPath, StudyError
-from cwndlab.plan.load import rebuild
-from cwndlab.plan.plan import make_plan
+from cwndlab.plan.plan import make_plan, rebuild
 from cwndlab.study import toml
 from cwndlab.study.document import document_of_text
 from cwndlab.study.resolve import steps

@@ -18,13 +18,13 @@ from cwndlab.base.writing import save
 from cwndlab.plan.plan import Cell, Plan
 from cwndlab.plan.scenario import most_bits
 from cwndlab.report import render
-from cwndlab.report.contents import unmeasured_results
 from cwndlab.report.model import Fact
 from cwndlab.results.execution import checked_plan, run_plan, sound_plan
 from cwndlab.results.result import RunResult
 from cwndlab.runs.kernel_side import KernelStack, kernels
 from cwndlab.runs.progress import Progress, span
 from cwndlab.runs.run_options import RunOptions
+from cwndlab.stats.results import unmeasured_results
 from cwndlab.study.knobs import alternative_name
 from cwndlab.study.units import parse_time
 

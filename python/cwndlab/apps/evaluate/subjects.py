@@ -12,7 +12,7 @@ from cwndlab import _core
 from cwndlab.api import Study
 from cwndlab.base.errors import StudyError, nearest
 from cwndlab.base.laws import LawCode, built_in
-from cwndlab.plan.load import rebuild
+from cwndlab.plan.plan import rebuild
 from cwndlab.study import stacks
 from cwndlab.study.congestion import NAMES
 from cwndlab.study.congestion import congestion_control as spec_of

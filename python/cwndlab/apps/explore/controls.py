@@ -15,12 +15,11 @@ from typing import Any
 
 from cwndlab import _core
 from cwndlab.base.errors import StudyError
-from cwndlab.plan.load import rebuild
-from cwndlab.plan.plan import Cell, make_plan
+from cwndlab.plan.plan import Cell, make_plan, rebuild
 from cwndlab.records.run_view import bottleneck
 from cwndlab.study import schema
+from cwndlab.study.building import SHORT
 from cwndlab.study.document import Document, is_short
-from cwndlab.study.expand import SHORT
 from cwndlab.study.resolve import references
 from cwndlab.study.study_spec import StudySpec, assignments
 from cwndlab.study.values import label, same_value, text

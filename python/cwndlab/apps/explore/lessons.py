@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.apps.gallery.index import LIST
-from cwndlab.plan.load import build_checked
+from cwndlab.plan.plan import build_checked
 from cwndlab.report import render
 from cwndlab.runs.kernel_side import CATALOGUE
 from cwndlab.study.document import read_document, read_toml

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.apps.diagnosis.explanation import explain_run
 from cwndlab.base.errors import OutputError
 from cwndlab.report.judge import Judged
 from cwndlab.report.model import LiveView
@@ -14,6 +15,7 @@ from .embed import RunnableCell, embed, engine_module
 
 if TYPE_CHECKING:
     from cwndlab import Diagnosis
+    from cwndlab.runs.campaign import Campaign
 
 #: Waits that a report explains in each cell.
 EXPLAINED = 5
@@ -50,16 +52,16 @@ def live_view(result: RunResult, judged: Judged, content: Mapping[str, Any]) -> 
             continue
         diagnosis = None
         if hops <= min(MAX_HOPS_EXPLAINED, left):
-            diagnosis = _diagnosis(result, cell.id)
+            diagnosis = _diagnosis(campaign, cell.id)
             left -= hops if diagnosis is not None else 0
         title = judged.results.labels.settings(cell.axes)
         cells[cell.id] = RunnableCell(title, cell.scenario, replicates[cell.id], digest, diagnosis)
     return embed(module, content["seed"], cells)
 
 
-def _diagnosis(result: RunResult, cell: str) -> Diagnosis | None:
+def _diagnosis(campaign: Campaign, cell: str) -> Diagnosis | None:
     """What kept the senders of a cell's first replicate from sending; None if it has no TCP."""
     try:
-        return result.sel(cell=cell).explain(longest=EXPLAINED)
+        return explain_run(campaign, cell, 0, None, None, EXPLAINED)
     except (KeyError, OutputError):
         return None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cwndlab.api import Study
 from cwndlab.base.errors import ExtraError, StudyError, nearest
 from cwndlab.base.writing import csv_text, number_of, save
-from cwndlab.plan.load import rebuild
+from cwndlab.plan.plan import rebuild
 from cwndlab.results.execution import find_kernel_executor, run_study
 from cwndlab.results.result import RunResult
 from cwndlab.runs.run_options import RunOptions

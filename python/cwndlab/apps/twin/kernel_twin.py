@@ -25,6 +25,7 @@ from cwndlab.plan.scenario import watched_host
 from cwndlab.report.figures import Drawing
 from cwndlab.report.judge import Judged, judge
 from cwndlab.report.model import TwinView
+from cwndlab.results.execution import gather_results
 from cwndlab.results.result import RunResult
 from cwndlab.results.study_figures import with_replays
 from cwndlab.runs.campaign import Campaign
@@ -81,7 +82,7 @@ def simulate_twin(measured: RunResult, judged: Judged) -> KernelTwin | None:
     simulator = simulate(measured.campaign)
     if simulator is None:
         return None
-    twin = make_twin(RunResult.from_campaign(simulator), measured)
+    twin = make_twin(gather_results(simulator), measured)
     twin = replace(twin, results=with_replays(simulator, twin.results, judged.outputs.figures))
     measured.simulated = twin.results
     return KernelTwin.from_results(judged, twin, (simulator, measured.campaign))
