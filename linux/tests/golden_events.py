@@ -11,8 +11,8 @@ from typing import Any
 
 from cwndlab import _core
 from cwndlab.api import Study
+from cwndlab.apps.packets.traces import trace
 from cwndlab.records.run_view import WholeRun
-from cwndlab.runs.single_run import trace
 from cwndlab.runs.work import MeasuredRuns
 from cwndlab_linux.virtual.backend import VirtualKernel
 

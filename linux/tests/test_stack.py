@@ -11,8 +11,8 @@ import pytest
 
 from cwndlab import _core
 from cwndlab.api import Study
+from cwndlab.apps.check.estimate import real_seconds
 from cwndlab.base.errors import StudyError
-from cwndlab.runs.estimate import real_seconds
 from cwndlab.runs.executors.protocol import is_repeatable
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.study.schema import Limits

@@ -15,9 +15,10 @@ from prepared_stalls import STALLS, study
 from cwndlab import Study
 from cwndlab.apps.captures.explain_capture import explain_capture
 from cwndlab.apps.diagnosis.explanation import explain_run
+from cwndlab.apps.packets.traces import trace
 from cwndlab.results.execution import find_kernel_executor
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.runs.single_run import OneCell, trace
+from cwndlab.runs.single_run import OneCell
 
 VARIANTS: list[dict[str, Any]] = [
     {"topology.links.path.delay": delay, **change}

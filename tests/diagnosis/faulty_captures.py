@@ -16,7 +16,7 @@ import dpkt
 from cwndlab import Study
 from cwndlab.apps.captures.explain_capture import explain_capture
 from cwndlab.apps.diagnosis.diagnosis import Diagnosis
-from cwndlab.runs.single_run import trace
+from cwndlab.apps.packets.traces import trace
 
 RAW, ETHERNET = 101, 1
 #: Seconds since 1970, and an IPv4 packet.

@@ -16,11 +16,12 @@ from cwndlab import Study
 from cwndlab.apps.captures.explain_capture import explain_capture
 from cwndlab.apps.diagnosis.diagnosis import Diagnosis
 from cwndlab.apps.diagnosis.explanation import explain_run
+from cwndlab.apps.packets.traces import trace
 from cwndlab.base.errors import StudyError
 from cwndlab.cli import app
 from cwndlab.results.execution import find_kernel_executor
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.runs.single_run import OneCell, trace
+from cwndlab.runs.single_run import OneCell
 from cwndlab_linux.virtual.doctor import reason_not_virtual
 
 

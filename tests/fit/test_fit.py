@@ -26,8 +26,9 @@ from cwndlab.apps.fit.refusals import of_path
 from cwndlab.apps.fit.replays import Region
 from cwndlab.apps.fit.sender_estimates import estimate_sender
 from cwndlab.apps.fit.stated_parameters import StatedParameters
+from cwndlab.apps.packets.traces import trace
 from cwndlab.cli.registry import command_line
-from cwndlab.runs.single_run import simulate_tables, trace
+from cwndlab.runs.single_run import simulate_tables
 
 TESTED: dict[str, Any] = {"name": "tested", "cc": "cubic", "start": "0s"}
 #: 39 kB, 26 packets.

@@ -6,7 +6,7 @@ import pytest
 
 import synthetic
 from cwndlab.apps.diagnosis.budget_figure import COLOURS, _chart
-from cwndlab.report import methods
+from cwndlab.apps.twin.kernel_facts import program_facts
 from cwndlab.study.outputs import Figure
 
 PROGRAM = {
@@ -23,16 +23,16 @@ PROGRAM = {
     [(0, "ended with 0 after 2.500 s"), (1, "ended with 1 after 2.500 s"), (None, "ran until the end")],
 )
 def test_a_program_ended_with_a_code_or_ran_until_the_end(code: int | None, words: str) -> None:
-    (fact,) = methods._program_facts([{"programs": [{**PROGRAM, "exit_code": code}]}])
+    (fact,) = program_facts([{"programs": [{**PROGRAM, "exit_code": code}]}])
     assert f"ping b (client, at a): {words}" in str(fact)
 
 
 def test_the_most_time_that_a_run_was_charged_is_named() -> None:
     charges = [{"calls": calls, "ns": ns, "first": "clock"} for calls, ns in ((2, 1_000_000), (3, 2_500_000))]
-    (fact,) = methods._program_facts([{"charge": charge} for charge in charges])
+    (fact,) = program_facts([{"charge": charge} for charge in charges])
     assert "3, charged with 2.500 ms; the first by clock" in str(fact)
-    assert list(methods._program_facts([{"charge": {"calls": 0, "ns": 0, "first": ""}}])) == []
-    assert list(methods._program_facts([])) == []
+    assert list(program_facts([{"charge": {"calls": 0, "ns": 0, "first": ""}}])) == []
+    assert list(program_facts([])) == []
 
 
 @pytest.mark.parametrize(("own", "title"), [(None, "iw"), ("initial window", "initial window")])

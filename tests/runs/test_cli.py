@@ -296,7 +296,7 @@ def test_a_small_run_imports_only_what_it_reaches(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert (
-        done.stdout.splitlines() == ["['diagnosis', 'headline', 'live']", "[]"]
+        done.stdout.splitlines() == ["['check', 'diagnosis', 'headline', 'live']", "[]"]
         and (tmp_path / "out" / "report.html").exists()
     )
 

@@ -15,10 +15,10 @@ import cwndlab
 from cwndlab import Dumbbell, Flow, Link, Run, RunResult, Study
 from cwndlab.apps.notebook.plot import Plots
 from cwndlab.apps.notebook.widget import ExplorePage
+from cwndlab.apps.packets.traces import trace
 from cwndlab.plan.scenario import sender
 from cwndlab.results.result_tables import Estimates
 from cwndlab.results.samples import Samples
-from cwndlab.runs.single_run import trace
 
 GIVEN = (Samples, Estimates, Plots, ExplorePage)
 """What methods of the public classes return."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cwndlab.api import Study
+from cwndlab.apps.check.estimate import excess_of_budget
 from cwndlab.runs import estimate
-from cwndlab.runs.estimate import excess_of_budget
 
 TEXT = """
 title = "Many packets"

@@ -6,9 +6,9 @@ import pytest
 
 from cwndlab import CongestionControl
 from cwndlab.api import Study
+from cwndlab.apps.check.study_warnings import study_warnings
 from cwndlab.base.errors import StudyError
 from cwndlab.base.law_attributes import check_attributes
-from cwndlab.plan.study_warnings import study_warnings
 
 TEXT = """
 title = "x"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from cwndlab.plan.plan import Plan
     from cwndlab.runs.progress import Progress
 
 
@@ -59,19 +58,3 @@ def columns(rows: list[tuple[str, str]]) -> str:
     """Names and what they are, one below the other."""
     width = 2 + max((len(name) for name, _ in rows), default=0)
     return "\n".join(f"{name:<{width}}{words}".rstrip() for name, words in rows)
-
-
-def same_replicates(plan: Plan) -> str:
-    """What to say of cells whose replicates would all be the same; nothing if there is none."""
-    if not plan.counted_once:
-        return ""
-    cells = (
-        f"{plan.counted_once} of {len(plan.cells)} cells"
-        if plan.counted_once < len(plan.cells)
-        else "this study"
-    )
-    return (
-        f"nothing is random in {cells}, so one replicate is all. To make replicates differ, draw the start "
-        'of flows, start = { uniform = ["0s", "1s"] }, or add jitter at a host: '
-        'forward = { impairments = [{ kind = "jitter", max = "0.1ms", keep_order = true }] }'
-    )

@@ -17,7 +17,7 @@ from cwndlab.runs.run_options import RunOptions
 
 from . import arguments as opt
 from .arguments import limits_of, load, several_kernels, takes_run_options
-from .output import MOST_CELLS, echo, progress, same_replicates
+from .output import MOST_CELLS, echo, progress
 from .start import import_uncollected, without_collection
 
 if TYPE_CHECKING:
@@ -94,10 +94,10 @@ class _Printer(NamedTuple):
             echo(f"note: {line}", err=True)
         if self.quiet:
             return
-        from cwndlab.plan.study_warnings import study_warnings
         from cwndlab.records.failures import SHOWN
 
-        for text in study_warnings(result.plan.evenly_spaced(MOST_CELLS)):
+        checks = import_module("cwndlab.apps.check.study_warnings")
+        for text in checks.study_warnings(result.plan.evenly_spaced(MOST_CELLS)):
             echo(f"warning: {text}", err=True)
         failed = list(result.results.failed.items())
         for cell, text in failed[:SHOWN]:
@@ -105,7 +105,7 @@ class _Printer(NamedTuple):
         if len(failed) > SHOWN:
             more = number_of(len(failed) - SHOWN, "more cell")
             echo(f"warning: connections failed in {more}", err=True)
-        if self.backend == "simulator" and (note := same_replicates(result.plan)):
+        if self.backend == "simulator" and (note := checks.same_replicates(result.plan)):
             echo(f"note: {note}", err=True)
         if not self.json:
             if self.verbose:
@@ -166,12 +166,11 @@ def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bo
 
 def _warn_of_real_time(loaded: "Study", options: RunOptions) -> None:
     """A note before runs in real time that take more than ten minutes."""
-    from cwndlab.runs.estimate import real_seconds
     from cwndlab.runs.kernel_side import kernels
 
     plan = loaded.plan(replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
     at_once = options.threads or kernels().AT_ONCE
-    seconds = real_seconds(plan, at_once)
+    seconds = import_module("cwndlab.apps.check.estimate").real_seconds(plan, at_once)
     if seconds > 600:
         said = f"{at_once} runs at once, in real time, take {span(seconds)} for all (less what is kept)"
         echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
@@ -179,11 +178,10 @@ def _warn_of_real_time(loaded: "Study", options: RunOptions) -> None:
 
 def _note_excess(plan: "Plan", options: RunOptions, shown: Progress) -> None:
     """A note before runs that are likely to exceed their budget of events or memory."""
-    from cwndlab.runs.estimate import excess_of_budget
-
     if options.backend != "simulator":
         return
-    if said := excess_of_budget(plan, options.max_events, options.max_memory_bytes):
+    excess = import_module("cwndlab.apps.check.estimate").excess_of_budget
+    if said := excess(plan, options.max_events, options.max_memory_bytes):
         shown.note(f"note: {said}")
 
 

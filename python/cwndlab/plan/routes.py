@@ -36,14 +36,3 @@ def shortest_path(links: Links, leaving: Sequence[Sequence[int]], start: int, go
         path.append(link_index)
         link_index = came[links[link_index]["from"]]
     return path[::-1]
-
-
-def path_in(scenario: Mapping[str, Any], start: int, goal: int) -> list[int] | None:
-    """The links that packets take from a node to another in a scenario: a route, or the shortest path."""
-    route = next((one for one in scenario["routes"] if (one["from"], one["to"]) == (start, goal)), None)
-    if route is not None:
-        return list(route["via"])
-    leaving: list[list[int]] = [[] for _ in scenario["nodes"]]
-    for index, link in enumerate(scenario["links"]):
-        leaving[link["from"]].append(index)
-    return shortest_path(scenario["links"], leaving, start, goal)

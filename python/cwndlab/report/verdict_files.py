@@ -78,21 +78,12 @@ def count_verdicts(path: Path) -> tuple[dict[Verdict, int], dict[str, list[str]]
 
     Both are empty if there is no such file.
     """
-    rows = _read(path)
+    rows = read_rows(path)
     numbers = {verdict: sum(row.get("verdict") == verdict for row in rows) for verdict in Verdict}
     claims: dict[str, list[str]] = {}
     for row in rows:
         claims.setdefault(row.get("verdict", ""), []).append(row.get("claim", ""))
     return {verdict: number for verdict, number in numbers.items() if number}, claims
-
-
-def causes_of_failures(path: Path) -> dict[str, list[str]]:
-    """The sentences that fail in a CSV file of claims, by their cause ("" for those without)."""
-    found: dict[str, list[str]] = {}
-    for row in _read(path):
-        if row.get("verdict") == Verdict.FAILS:
-            found.setdefault(row.get("cause") or "", []).append(row.get("text", ""))
-    return found
 
 
 def save_summary(judged: Judged, directory: Path, finding: str = "", undecided: str = "") -> None:
@@ -124,7 +115,7 @@ def read_incompatible(summary: Mapping[str, Any]) -> Incompatible | None:
         return None
 
 
-def _read(path: Path) -> list[dict[str, str]]:
+def read_rows(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV file of verdicts or claims; none if it cannot be read."""
     try:
         text = read_inside(path.parent, path.name).decode("utf-8")

@@ -22,7 +22,6 @@ from cwndlab.study.labels import Labels
 
 from .columns import align_digits, leave_out_columns
 from .digits import estimate_text, interval_text, number, percent, with_true_minus
-from .footnotes import Footnotes
 from .model import (
     ClaimView,
     Counts,
@@ -69,6 +68,37 @@ ADJUSTMENT = "scatter that comes from what each run happened to draw, such as la
 def paragraphs(text: str) -> tuple[str, ...]:
     """A text's paragraphs."""
     return tuple(part.strip() for part in text.split("\n\n") if part.strip())
+
+
+#: Footnotes that differ in such a number alone are one.
+_REPLICATES = re.compile(r"about ([\d,]+) replicates")
+
+
+class Footnotes:
+    """Notes that many cells may share, numbered as they come."""
+
+    def __init__(self) -> None:
+        #: By the note without its number of replicates: those numbers.
+        self._notes: dict[str, list[int]] = {}
+
+    def numbers(self, *texts: str) -> tuple[int, ...]:
+        """The numbers of these notes; empty ones have none."""
+        found = []
+        for text in filter(None, texts):
+            counts = [int(count.replace(",", "")) for count in _REPLICATES.findall(text)]
+            note = _REPLICATES.sub("{}", text) if counts else text
+            self._notes.setdefault(note, []).extend(counts)
+            found.append(list(self._notes).index(note) + 1)
+        return tuple(found)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The notes in the order of their numbers."""
+        made = []
+        for note, counts in self._notes.items():
+            ends = " to ".join(f"{end:,}" for end in sorted({min(counts), max(counts)})) if counts else ""
+            made.append(note.replace("{}", f"about {ends} replicates") if counts else note)
+        return tuple(made)
 
 
 # ── parts ────────────────────────────────────────────

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -11,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from cwndlab.base.errors import NotFoundError, check_arguments, nearest
-from cwndlab.plan.scenario import indices_of_flow, sender, watched_host
+from cwndlab.plan.scenario import indices_of_flow, watched_host
 from cwndlab.records.critical_path import KINDS
-from cwndlab.records.run_view import bottleneck, flow_of
-from cwndlab.records.window import interval_edges
-from cwndlab.runs.single_run import Recorded, Tables, with_probes
+from cwndlab.records.run_view import bottleneck
+from cwndlab.runs.single_run import Recorded, with_probes
 
 from .result_folder import with_cell
 
@@ -134,38 +132,6 @@ class RecordTables(Mapping[str, pa.Table]):
 
 def _cells_text(cells: Sequence[str]) -> str:
     return cells[0] if len(cells) == 1 else f"{len(cells)} cells"
-
-
-def segments(source: Recorded, cell: str, replicate: int, flow: str | None) -> pa.Table:
-    """The named segments seen at the study's observation point; without one, at the flow's sender."""
-    scenario = source.scenario(cell)
-    entries = [e for e in scenario["traffic"] if flow in (None, e["name"], flow_of(e["name"]))]
-    tables = source.tables(cell, replicate)
-    if scenario["probes"]["segments_at"] is None and entries:
-        tables = with_probes(source, cell, replicate, {"segments_at": sender(entries[0])})
-    return with_names(tables["segments"], tables.get("connections"), scenario)
-
-
-def queue(source: Recorded, cell: str, replicate: int, link: int) -> pa.Table:
-    """The samples of the queue of one direction of a link, by its index."""
-    table = source.tables(cell, replicate).get("queues")
-    if table is None or link not in table.column("link").to_pylist():
-        table = with_probes(source, cell, replicate, {"queues": [link]})["queues"]
-    return table
-
-
-def with_intervals(
-    source: Recorded, cell: str, replicate: int, interval_s: float, probes: Mapping[str, object] | None = None
-) -> tuple[Tables, Mapping[str, Any]]:
-    """The tables of a run that has counters at the edges of intervals and these probes, and its scenario."""
-    scenario = source.scenario(cell)
-    edges = interval_edges(0, int(scenario["duration_ns"]), interval_s)
-    windows = {f"{a} to {b} ns": [a, b] for a, b in itertools.pairwise(edges)}
-    changes = {
-        "windows": {**scenario.get("windows", {}), **windows},
-        "probes": {**scenario["probes"], **(probes or {})},
-    }
-    return source.simulate_again(cell, replicate, changes), {**scenario, **changes}
 
 
 def with_names(table: pa.Table, connections: pa.Table | None, scenario: Mapping[str, Any]) -> pa.Table:

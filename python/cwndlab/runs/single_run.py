@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from cwndlab.base.arrow_tables import read_table
-from cwndlab.base.core import KeptRecords, Records
-from cwndlab.base.errors import StudyError, nearest
+from cwndlab.base.core import Records
 from cwndlab.plan.plan import Cell
-from cwndlab.plan.scenario import watched_host
-from cwndlab.records.run_view import WholeRun
 
 from .work import MeasuredRuns, run_here
 
@@ -101,41 +96,3 @@ def with_probes(source: Repeatable, cell: str, replicate: int, probes: Mapping[s
     """The tables of a replicate, simulated again with these probes on; OutputError if it cannot be."""
     known = source.scenario(cell)["probes"]
     return source.simulate_again(cell, replicate, {"probes": {**known, **probes}})
-
-
-def view_again(source: Repeatable, cell: str, replicate: int, probes: Mapping[str, object]) -> WholeRun:
-    """The same as a view."""
-    return WholeRun(KeptRecords(with_probes(source, cell, replicate, probes)), source.scenario(cell))
-
-
-#: Written by the core.
-TOOL_FORMATS = ("pcapng", "ns")
-FORMER_FORMATS = {"xplot": "write pcapng, of which `tcptrace -S` makes xplot files"}
-
-
-def trace(
-    cell: Cell, kind: str, *, seed: int, replicate: int = 0, kernel: KernelExecutor | None = None
-) -> bytes:
-    """The trace of one replicate of a cell, simulated or on a kernel."""
-    from cwndlab.records.traces import TEXTS
-
-    formats = [*TEXTS, *(TOOL_FORMATS if kernel is None else ("pcapng",))]
-    if kind not in formats:
-        where = "" if kernel is None else " of a kernel's run"
-        right = FORMER_FORMATS.get(kind) or nearest(kind, formats)
-        raise StudyError(f'there is no format "{kind}"{where}', key="--format", right=right)
-    scenario = cell.compiled.scenario
-    if scenario["probes"]["segments_at"] is None:
-        node = scenario["nodes"][watched_host(scenario)] if scenario["traffic"] else "NODE"
-        raise StudyError(
-            "the study has no observation point",
-            key="probes.segments_at",
-            right=f'name a node: segments_at = "{node}"',
-        )
-    records = OneCell(cell, seed, kernel).records(replicate, {})
-    if kind in TEXTS:
-        return TEXTS[kind](WholeRun(records, cell.compiled.scenario)).encode()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trace"
-        records.write_trace(str(path), kind)
-        return path.read_bytes()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import WithJsonSchema
+
+from cwndlab.base.errors import problem_at
 
 from .outputs import Scalar
 
 Raw = dict[str, Any]
 PARAMETERS = "parameters"
+#: The axis that a list of kernels makes, the dotted key of the list, and its path.
+KERNEL_AXIS, KERNELS, KERNELS_AT = "kernel", "run.kernel", ("run", "kernel")
+#: What is added to the title of what is shown of one kernel.
+TITLE_SUFFIX = " (kernel {})"
 _SCALARS = {"anyOf": [{"type": kind} for kind in ("boolean", "integer", "number", "string")]}
 Parameter = Annotated[
     Scalar, WithJsonSchema({"anyOf": [*_SCALARS["anyOf"], {"type": "array", "items": _SCALARS}]})
@@ -50,3 +56,38 @@ def _varied(grid: Raw, name: str, several: Iterable[Any]) -> Raw:
     if "cells" in grid:
         return {**grid, "cells": [{**cell, name: value} for cell in grid["cells"] for value in several]}
     return {**grid, "axes": [*grid.get("axes", ()), name]}
+
+
+def listed_kernels(raw: Mapping[str, Any]) -> list[str]:
+    """The kernels of a study that lists them; empty if it does not. StudyError for a list that is wrong."""
+    run = raw.get("run")
+    names = run.get(KERNEL_AXIS) if isinstance(run, Mapping) else None
+    if not isinstance(names, list) or not _has_lists(raw):
+        return []
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise problem_at(KERNELS_AT, f"{names!r} does not fit", 'different names in quotes: ["6.12", "7.3"]')
+    if KERNEL_AXIS in raw.get("axes", {}):
+        right = f"leave out [axes.{KERNEL_AXIS}], or name one kernel"
+        raise problem_at(KERNELS_AT, f"an axis {KERNEL_AXIS} is defined already", right)
+    return names
+
+
+def _has_lists(raw: Mapping[str, Any]) -> bool:
+    """Whether what is written out here has the shape that it needs; what has not is an error elsewhere."""
+
+    def tables(of: Mapping[str, Any], key: str) -> bool:
+        parts = of.get(key, [])
+        return isinstance(parts, list) and all(isinstance(part, Mapping) for part in parts)
+
+    return (
+        isinstance(raw.get("axes", {}), Mapping)
+        and all(tables(raw, key) for key in ("grids", "tables", "figures", "marks"))
+        and all(tables(table, "columns") for table in raw.get("tables", ()))
+        and all({"id", "title"} <= one.keys() for key in ("tables", "figures") for one in raw.get(key, ()))
+    )
+
+
+def vary_kernels(raw: Raw, names: Sequence[str]) -> None:
+    """Makes the list an axis, which every grid varies."""
+    raw["run"] = {**raw["run"], KERNEL_AXIS: names[0]}
+    vary(raw, KERNEL_AXIS, {"title": "kernel", "sets": KERNELS, "values": list(names)})

@@ -11,14 +11,22 @@ import copy
 from collections.abc import Mapping, Sequence
 from datetime import date, time
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from cwndlab.base import engine_kinds
 from cwndlab.base.errors import Findings, KeyPath, StudyError, nearest, problem_at
 
-from . import kernels, measures, schema
-from .added_axes import listed_parameters, vary_parameters
+from . import measures, schema
+from .added_axes import (
+    KERNEL_AXIS,
+    KERNELS_AT,
+    listed_kernels,
+    listed_parameters,
+    vary_kernels,
+    vary_parameters,
+)
 from .consistency import check_study
 from .document import CLAIMS, MAX_DEPTH, Document, is_short, put_all, read_toml
 from .network_form import Expanded, NetworkForm
@@ -179,7 +187,7 @@ def _depth(value: Any) -> int:
 
 def expand(raw: Mapping[str, Any]) -> Expanded:
     """The study in full; a StudyError carries a path of the study as it was written."""
-    several, listed = kernels.listed_kernels(raw), listed_parameters(raw)
+    several, listed = listed_kernels(raw), listed_parameters(raw)
     if not several and not listed and not any(key in raw for key in SHORT):
         return Expanded(dict(raw))
     _check_kinds(raw)
@@ -188,8 +196,8 @@ def expand(raw: Mapping[str, Any]) -> Expanded:
         vary_parameters(made.raw, listed)
         made.origins |= {("axes", name): ("parameters", name) for name in listed}
     if several:
-        kernels.add_axis(made.raw, several)
-        made.origins["axes", kernels.AXIS] = ("run", "kernel")
+        vary_kernels(made.raw, several)
+        made.origins["axes", KERNEL_AXIS] = KERNELS_AT
     short = _read_short_forms({key: raw[key] for key in SHORT if key in raw}, made.wrong)
     networks = [name for name in NETWORKS if name in raw]
     if len(networks) > 1:
@@ -209,7 +217,7 @@ def expand(raw: Mapping[str, Any]) -> Expanded:
         asked = list(measures.DEFAULT)
     _measure(made, asked)
     if several:
-        kernels.show(made.raw, several)
+        import_module("cwndlab.apps.several_kernels.side_by_side").show_kernels(made.raw, several)
     made.raw = {key: made.raw[key] for key in sorted(made.raw, key=_position)}
     return made
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from cwndlab.base.errors import StudyError, nearest
 
+from .added_axes import KERNELS
 from .files import SHIPPED, STUDY, read_text, resolve_below
-from .kernels import KEY as KERNELS
 from .resolve import put, steps
 from .schema import Scalar
 from .shorthand import NETWORKS

@@ -21,34 +21,10 @@ from typing import NamedTuple, TypeAlias
 
 LONGEST = 2000
 DEEPEST = 40
-#: What an expression may be made of.
+#: What an expression may be made of, next to arithmetic and calls of functions by their names.
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
-_NODES = (
-    *(
-        ast.Constant,
-        ast.Name,
-        ast.Load,
-        ast.List,
-        ast.Tuple,
-        ast.BinOp,
-        ast.UnaryOp,
-        ast.USub,
-        ast.UAdd,
-        ast.Not,
-    ),
-    *(
-        ast.BoolOp,
-        ast.And,
-        ast.Or,
-        ast.Compare,
-        ast.IfExp,
-        ast.Call,
-        ast.keyword,
-        *_ARITHMETIC,
-        *_COMPARISONS,
-    ),
-)
+_NODES = (ast.Constant, ast.Name, ast.List, ast.Tuple, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp)
 SYNTAX = "numbers, names, + - * / // %, comparisons, and, or, not, if … else"
 #: Comments and text, in which brackets are left alone; names and numbers; any other character.
 _TOKEN = re.compile(r"""#.*|"[^"]*"|'[^']*'|[\w.]+|\S""")

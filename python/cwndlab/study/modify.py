@@ -9,8 +9,8 @@ from typing import Any
 from cwndlab.base.errors import StudyError, nearest
 
 from . import schema, values
+from .added_axes import KERNELS
 from .document import Document
-from .kernels import KEY as KERNELS
 from .schema import GRID, Scalar
 from .sections import Sections, to_plain
 from .study_spec import SETTABLE, StudySpec

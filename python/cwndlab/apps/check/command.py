@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cwndlab._core import BudgetError
 from cwndlab.base.errors import RunError
 from cwndlab.base.writing import number_of
 from cwndlab.cli import arguments as opt
 from cwndlab.cli.arguments import load, takes_run_options
-from cwndlab.cli.output import MOST_CELLS, echo, echo_json, same_replicates
+from cwndlab.cli.output import MOST_CELLS, echo, echo_json
 from cwndlab.runs.progress import span
 from cwndlab.runs.run_options import RunOptions
+
+from .study_warnings import same_replicates, study_warnings
 
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan
     from cwndlab.study.study_spec import StudySpec
-
-
-#: The longest that a trial run takes, in seconds.
-TRIAL_S = 1.0
 
 
 @takes_run_options("replicates", "seed", "sensitivity", "backend")
@@ -37,10 +32,11 @@ def check(
     json_: opt.JsonOption = False,
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
-    from cwndlab.plan.study_warnings import study_warnings
     from cwndlab.results.execution import check_outputs
     from cwndlab.runs.backend_check import check_backend
     from cwndlab.runs.executors.threads import available
+
+    from .estimate import estimate_seconds
 
     loaded = load(study, set_, more, cc=cc, metrics=metric)
     plan = loaded.plan(replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
@@ -71,7 +67,7 @@ def check(
     if options.backend != "simulator":
         return
     try:
-        seconds = _estimate_seconds(some) * len(plan.cells) / len(some.cells)
+        seconds = estimate_seconds(some) * len(plan.cells) / len(some.cells)
     except RunError as error:
         raise RunError(f"a trial run failed: {error.text}") from None
     threads = available()
@@ -88,37 +84,6 @@ def expand(
     from cwndlab.study.toml import dumps
 
     echo(dumps(load(study, set_, more, metrics=metric).raw).rstrip("\n"))
-
-
-def _estimate_seconds(plan: Plan) -> float:
-    """CPU seconds of the whole plan; RunError if a sampled run fails.
-
-    Up to three cells are run for a fiftieth of their time (at least 1 s of it), but for at most
-    `TRIAL_EVENTS` events and `TRIAL_S` seconds, and the cost scaled up.
-    """
-    from cwndlab.runs.estimate import TRIAL_EVENTS
-    from cwndlab.runs.work import run_here
-
-    count = len(plan.cells)
-    picked = sorted({0, count // 2, count - 1})
-    per_run: list[float] = []
-    laws = plan.study.laws.values()
-    for index in picked:
-        scenario = dict(plan.cells[index].compiled.scenario)
-        whole = int(scenario["duration_ns"])
-        scenario["duration_ns"] = min(whole, max(whole // 50, 1_000_000_000))
-        simulated = scenario["duration_ns"]
-        began = time.perf_counter()
-        try:
-            run_here(json.dumps(scenario), plan.seed, 0, laws, max_events=TRIAL_EVENTS, max_seconds=TRIAL_S)
-        except BudgetError as error:
-            simulated = error.simulated_ns
-            if not simulated:
-                raise RunError(f"{plan.cells[index].id}: {error}") from None
-        except RunError as error:
-            raise RunError(f"{plan.cells[index].id}: {error}") from None
-        per_run.append((time.perf_counter() - began) * whole / simulated)
-    return sum(per_run) / len(per_run) * plan.runs
 
 
 def _show_runs(plan: Plan, some: Plan) -> None:

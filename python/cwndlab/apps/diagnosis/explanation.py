@@ -9,7 +9,9 @@ from cwndlab.apps.diagnosis.diagnosis import Diagnosis, diagnose
 from cwndlab.apps.diagnosis.from_outside import diagnose_outside
 from cwndlab.apps.diagnosis.from_records import conversations, with_failures
 from cwndlab.plan.scenario import has_connections, indices_of_flow, sender
-from cwndlab.runs.single_run import Repeatable, view_again
+from cwndlab.runs.single_run import Repeatable
+
+from .runs_again import view_again
 
 
 def explain_run(

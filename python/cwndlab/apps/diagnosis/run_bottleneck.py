@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cwndlab.plan.routes import path_in
+from cwndlab.plan.routes import shortest_path
 
 from .bottleneck import Bottleneck, size_text
 
 
 def bottleneck_in(scenario: Mapping[str, Any], traffic: int, sender: int, receiver: int) -> Bottleneck | None:
     """The bottleneck of a traffic entry's data in a scenario; None if it has none, or a rate that changes."""
-    there, back = path_in(scenario, sender, receiver), path_in(scenario, receiver, sender)
+    there, back = _path(scenario, sender, receiver), _path(scenario, receiver, sender)
     links = scenario["links"]
     if not there or not back or any(links[k].get("capacity") is not None for k in there):
         return None
@@ -23,7 +23,7 @@ def bottleneck_in(scenario: Mapping[str, Any], traffic: int, sender: int, receiv
     if limit is not None:
         room = size_text(limit) if unit == "bytes" else f"{limit} packets"
     others = sum(
-        k != traffic and any(slowest in (path_in(scenario, *ends) or ()) for ends in _ways(entry))
+        k != traffic and any(slowest in (_path(scenario, *ends) or ()) for ends in _ways(entry))
         for k, entry in enumerate(scenario["traffic"])
     )
     words = "" if not others else "another flow uses it" if others == 1 else f"{others} other flows use it"
@@ -33,3 +33,14 @@ def bottleneck_in(scenario: Mapping[str, Any], traffic: int, sender: int, receiv
 
 def _ways(entry: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[int, int]]:
     return (entry["client"], entry["server"]), (entry["server"], entry["client"])
+
+
+def _path(scenario: Mapping[str, Any], start: int, goal: int) -> list[int] | None:
+    """The links that packets take from a node to another in a scenario: a route, or the shortest path."""
+    route = next((one for one in scenario["routes"] if (one["from"], one["to"]) == (start, goal)), None)
+    if route is not None:
+        return list(route["via"])
+    leaving: list[list[int]] = [[] for _ in scenario["nodes"]]
+    for index, link in enumerate(scenario["links"]):
+        leaving[link["from"]].append(index)
+    return shortest_path(scenario["links"], leaving, start, goal)

@@ -14,11 +14,12 @@ from cwndlab.base.core import KeptRecords, time_budgets
 from cwndlab.base.errors import NotFoundError, OutputError
 from cwndlab.records.critical_path import PARTS, PROBES
 from cwndlab.records.run_view import TableColumns, WholeRun
-from cwndlab.runs.single_run import Recorded, view_again
+from cwndlab.runs.single_run import Recorded
 from cwndlab.stats.results import unmeasured_results
 
 from . import budget_figure
 from .budget_figure import BudgetKey, MeanTimes
+from .runs_again import view_again
 
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan

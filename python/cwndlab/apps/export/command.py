@@ -63,8 +63,8 @@ def trace(
     limit: opt.LimitOption = None,
 ) -> None:
     """Print the packets of one run, of the first cell that --set leaves, as seen at the observation point."""
+    from cwndlab.apps.packets.traces import trace as make
     from cwndlab.base.writing import output_errors, write_atomic
-    from cwndlab.runs.single_run import trace as make
 
     if format_ == "pcapng" and out is None and sys.stdout.isatty():
         right = (

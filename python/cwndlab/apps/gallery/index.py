@@ -14,7 +14,8 @@ from cwndlab.base.plain_files import read_inside
 from cwndlab.base.writing import save
 from cwndlab.report import render
 from cwndlab.report.model import Counts
-from cwndlab.report.verdict_files import causes_of_failures, count_verdicts, read_summary
+from cwndlab.report.verdict_files import count_verdicts, read_rows, read_summary
+from cwndlab.stats.verdict import Verdict
 
 #: Where `cwndlab explore -o DIR/lessons` puts the lessons, and their list.
 #: Of each it has file, title, topic, picture and what that shows.
@@ -69,7 +70,7 @@ def _entry(report: Path) -> IndexEntry:
         source,
         str(summary.get("claimed") or ""),
         " ".join(filter(None, found)),
-        causes_of_failures(results / "claims.csv"),
+        _causes_of_failures(results / "claims.csv"),
         f"{quote(results.name)}/report.html",
         count_verdicts(results / "verdicts.csv")[0],
         count_verdicts(results / "claims.csv")[0],
@@ -109,3 +110,12 @@ def _picture(results: Path) -> str:
     plain = sorted((about.st_size, name) for about, name in found if S_ISREG(about.st_mode))
     linked = (results / "figures").is_symlink()
     return f"{quote(results.name)}/figures/{quote(plain[0][1])}" if plain and not linked else ""
+
+
+def _causes_of_failures(path: Path) -> dict[str, list[str]]:
+    """The sentences that fail in a CSV file of claims, by their cause ("" for those without)."""
+    found: dict[str, list[str]] = {}
+    for row in read_rows(path):
+        if row.get("verdict") == Verdict.FAILS:
+            found.setdefault(row.get("cause") or "", []).append(row.get("text", ""))
+    return found

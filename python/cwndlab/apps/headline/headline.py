@@ -19,8 +19,8 @@ from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedTable
 from cwndlab.stats.verdict import Verdict
+from cwndlab.study.added_axes import KERNEL_AXIS
 from cwndlab.study.cells import is_name
-from cwndlab.study.kernels import AXIS as KERNELS
 from cwndlab.study.outputs import Figure, Scalar
 from cwndlab.study.schema import Quantity
 
@@ -148,7 +148,7 @@ def first_headline(figures: Sequence[Figure], results: Results) -> Headline:
     """
     undecided = ""
     headlines: Iterable[Headline] = (headline(spec, results) for spec in figures)
-    if any(KERNELS in spec.series for spec in figures):
+    if any(KERNEL_AXIS in spec.series for spec in figures):
         headlines = sorted(headlines, key=lambda headline: -headline.by_kernel)
     for found in headlines:
         undecided = undecided or found.undecided
@@ -168,7 +168,7 @@ def headline(spec: Figure, results: Results) -> Headline:
     if not drawn.lines:
         return Headline()
     changes = dict(zip(spec.series, _compare_settings(spec, results, drawn), strict=True))
-    asked = [one] if (one := changes.pop(KERNELS, None)) else []
+    asked = [one] if (one := changes.pop(KERNEL_AXIS, None)) else []
     found = [*asked, _compare_flows(spec, results, drawn), *changes.values(), _along(spec, results, drawn)]
     order = sorted(found, key=lambda one: (one not in asked, -one.relative))
     shown: list[Contrast] = []

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cwndlab.apps.packets.graphs import busy_side
-from cwndlab.apps.packets.over_time import flow_groups, shares
+from cwndlab.apps.packets.over_time import flow_groups, shares, with_intervals
 from cwndlab.apps.packets.sequence import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.base.core import KeptRecords
 from cwndlab.base.errors import NotFoundError, check_arguments, nearest
 from cwndlab.base.writing import with_unit
 from cwndlab.metrics import RunView
-from cwndlab.records.run_view import TableColumns, WholeRun, bottleneck
+from cwndlab.plan.scenario import sender
+from cwndlab.records.run_view import TableColumns, WholeRun, bottleneck, flow_of
 from cwndlab.report.canvas import (
     HEIGHT,
     WIDTH,
@@ -26,7 +27,8 @@ from cwndlab.report.canvas import (
     mark_chart,
 )
 from cwndlab.report.palette import PALETTE
-from cwndlab.results.records import RecordTables, queue, rows_of_flow, segments, with_intervals
+from cwndlab.results.records import RecordTables, rows_of_flow, with_names
+from cwndlab.runs.single_run import Recorded, with_probes
 from cwndlab.study.units import seconds
 
 from .altair_charts import interactive_chart
@@ -123,7 +125,7 @@ class Plots:
         if link is not None and link not in names:
             raise NotFoundError(f'no direction "{link}"; {nearest(link, names)}')
         index = bottleneck(scenario["links"]) if link is None else names.index(link)
-        columns = TableColumns(queue(self.records.source, chosen, replicate, index))
+        columns = TableColumns(_queue_samples(self.records.source, chosen, replicate, index))
         mine = columns["link"] == index
         rows = _line(columns["time_ns"][mine] / 1e9, columns["packets"][mine], "link", names[index])
         return _over_time(rows, "link", "queue (packets)", f"queue, {chosen}, replicate {replicate}")
@@ -154,7 +156,7 @@ class Plots:
 
         """
         chosen = self.records.only_cell()
-        table = rows_of_flow(segments(self.records.source, chosen, replicate, flow), flow)
+        table = rows_of_flow(_segments(self.records.source, chosen, replicate, flow), flow)
         columns = TableColumns(table)
         serial = int(columns["connection"][0]) if table.num_rows else 0
         end = seconds("until", until) if until is not None else float("inf")
@@ -278,3 +280,21 @@ def _over_time(rows: Rows, key: str, y_title: str, title: str) -> alt.TopLevelMi
     lines = mark_chart("data", mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
     made = {**lines, "width": WIDTH, "height": HEIGHT}
     return interactive_chart(made, {"data": rows}, title)
+
+
+def _segments(source: Recorded, cell: str, replicate: int, flow: str | None) -> pa.Table:
+    """The named segments seen at the study's observation point; without one, at the flow's sender."""
+    scenario = source.scenario(cell)
+    entries = [e for e in scenario["traffic"] if flow in (None, e["name"], flow_of(e["name"]))]
+    tables = source.tables(cell, replicate)
+    if scenario["probes"]["segments_at"] is None and entries:
+        tables = with_probes(source, cell, replicate, {"segments_at": sender(entries[0])})
+    return with_names(tables["segments"], tables.get("connections"), scenario)
+
+
+def _queue_samples(source: Recorded, cell: str, replicate: int, link: int) -> pa.Table:
+    """The samples of the queue of one direction of a link, by its index."""
+    table = source.tables(cell, replicate).get("queues")
+    if table is None or link not in table.column("link").to_pylist():
+        table = with_probes(source, cell, replicate, {"queues": [link]})["queues"]
+    return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from cwndlab.base.errors import NotFoundError, OutputError, StudyError, nearest
 from cwndlab.base.numbers import Columns
 from cwndlab.metrics import RunView, connections_of
 from cwndlab.records.run_view import TableColumns, WholeRun, bottleneck, flow_of
+from cwndlab.records.window import interval_edges
 from cwndlab.report.canvas import (
     Row,
     Spec,
@@ -27,7 +29,6 @@ from cwndlab.report.canvas import (
 )
 from cwndlab.report.looks import choose_colours, choose_dashes, name_series
 from cwndlab.report.palette import PLAIN
-from cwndlab.results.records import with_intervals
 from cwndlab.stats import series
 from cwndlab.study.labels import Labels
 
@@ -36,7 +37,7 @@ from .sequence import decimate
 
 if TYPE_CHECKING:
     from cwndlab.api import Study
-    from cwndlab.runs.single_run import Recorded
+    from cwndlab.runs.single_run import Recorded, Tables
     from cwndlab.stats.results import Results
     from cwndlab.study.outputs import Figure
 
@@ -206,3 +207,17 @@ def draw(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
         charts.append(panel_of_size(chart, "", spec))
     shown = ", ".join(dict.fromkeys(found["panel"].tolist()))
     return stack(charts, spec), rows, f"{shown} against time for {', '.join(flows)}"
+
+
+def with_intervals(
+    source: Recorded, cell: str, replicate: int, interval_s: float, probes: Mapping[str, object] | None = None
+) -> tuple[Tables, Mapping[str, Any]]:
+    """The tables of a run that has counters at the edges of intervals and these probes, and its scenario."""
+    scenario = source.scenario(cell)
+    edges = interval_edges(0, int(scenario["duration_ns"]), interval_s)
+    windows = {f"{a} to {b} ns": [a, b] for a, b in itertools.pairwise(edges)}
+    changes = {
+        "windows": {**scenario.get("windows", {}), **windows},
+        "probes": {**scenario["probes"], **(probes or {})},
+    }
+    return source.simulate_again(cell, replicate, changes), {**scenario, **changes}

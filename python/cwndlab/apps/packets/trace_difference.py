@@ -9,7 +9,8 @@ from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Literal
 
 from cwndlab.records.run_view import TableColumns
-from cwndlab.records.traces import EVENTS
+
+from .traces import EVENTS
 
 if TYPE_CHECKING:
     import pyarrow as pa

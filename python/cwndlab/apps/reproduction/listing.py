@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from cwndlab.base.errors import StudyError
 from cwndlab.base.numbers import Columns
 from cwndlab.report.digits import difference, number
-from cwndlab.report.footnotes import Footnotes
 from cwndlab.report.model import ListingEntry, ListingRow, ListingView
+from cwndlab.report.wording import Footnotes
 from cwndlab.stats.intervals import EXACT, NOT_MEASURABLE, Interval
 from cwndlab.stats.results import Estimate, Results
 from cwndlab.stats.tables import JudgedCell, Published, read_published

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.api import Study
+from cwndlab.apps.packets.traces import trace
 from cwndlab.base.errors import ExtraError, StudyError, nearest
 from cwndlab.base.writing import csv_text, number_of, save
 from cwndlab.plan.plan import rebuild
 from cwndlab.results.execution import find_kernel_executor, run_study
 from cwndlab.results.result import RunResult
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.runs.single_run import trace
 from cwndlab.stats.results import Estimate
 from cwndlab.study.outputs import Scalar
 from cwndlab.study.toml import dumps

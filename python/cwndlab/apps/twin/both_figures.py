@@ -11,7 +11,7 @@ from cwndlab.report.judge import Judged
 from cwndlab.report.overlay import KERNEL, OVERLAID, SIMULATOR, overlay
 from cwndlab.report.write import draw_figures
 from cwndlab.stats.results import Results
-from cwndlab.study.kernels import AXIS, title_suffix
+from cwndlab.study.added_axes import KERNEL_AXIS, TITLE_SUFFIX
 from cwndlab.study.outputs import Figure
 
 
@@ -20,7 +20,9 @@ def draw_both(judged: Judged, simulated: Results) -> list[Drawing]:
     outputs, kernel, omitted = judged.outputs, judged.results, judged.omitted
     both = overlay(kernel, simulated, (KERNEL, SIMULATOR))
     axis = list(both.labels.axes)[-1]
-    shared = [figure for figure in outputs.figures if figure.kind in OVERLAID and AXIS not in figure.where]
+    shared = [
+        figure for figure in outputs.figures if figure.kind in OVERLAID and KERNEL_AXIS not in figure.where
+    ]
     joint = [
         figure.model_copy(update={"series": [*figure.series, axis], "about": _describe(figure)})
         for figure in shared
@@ -43,7 +45,7 @@ def _describe(figure: Figure) -> str | None:
 def _pairs(outputs: Outputs, kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Drawing]:
     """Each figure of the kernel's, followed by the simulator's; of several kernels by the first's alone."""
     other = {drawing.id: drawing for drawing in simulated}
-    kernels = {spec.id: str(spec.where[AXIS]) for spec in outputs.figures if AXIS in spec.where}
+    kernels = {spec.id: str(spec.where[KERNEL_AXIS]) for spec in outputs.figures if KERNEL_AXIS in spec.where}
     first = next(iter(kernels.values()), None)
     pairs = []
     for drawing in kernel:
@@ -51,6 +53,6 @@ def _pairs(outputs: Outputs, kernel: Sequence[Drawing], simulated: Sequence[Draw
         pairs.append(drawing if own else drawing._replace(title=f"{drawing.title} (kernel)"))
         if drawing.id in other and own in (None, first):
             twin = other[drawing.id]
-            title = f"{twin.title.removesuffix(title_suffix(own) if own else '')} (simulator)"
+            title = f"{twin.title.removesuffix(TITLE_SUFFIX.format(own) if own else '')} (simulator)"
             pairs.append(twin._replace(id=f"{twin.id}{ENDING}", title=title))
     return pairs

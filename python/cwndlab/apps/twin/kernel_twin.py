@@ -29,7 +29,6 @@ from cwndlab.results.execution import gather_results
 from cwndlab.results.result import RunResult
 from cwndlab.results.study_figures import with_replays
 from cwndlab.runs.campaign import Campaign
-from cwndlab.runs.executors.protocol import sends_single_segments
 from cwndlab.runs.executors.threads import Threads
 
 from .both_figures import draw_both
@@ -93,7 +92,7 @@ def simulate(kernel: Campaign) -> Campaign | None:
 
     Cells with a congestion control that only the kernel has are left out; None if no others remain.
     """
-    plan = kernel.plan.for_comparison(single_segments=sends_single_segments(kernel.backend))
+    plan = kernel.plan.for_comparison(single_segments=_sends_single_segments(kernel.backend))
     plan = replace(plan, cells=tuple(cell for cell in plan.cells if not cell.compiled.kernel_laws))
     if not plan.cells:
         return None
@@ -112,7 +111,7 @@ def make_twin(simulated: RunResult, measured: RunResult) -> Twin:
         f"{DEFAULT_TOLERANCE_S * 1e3:g} ms apart. If the kernel's connection starts later, this delay is "
         "left out."
     )
-    if sends_single_segments(measured.campaign.backend):
+    if _sends_single_segments(measured.campaign.backend):
         about += " Senders hand their devices single segments on both, as the stack says."
     if not simulated.campaign.is_of_this_version:  # which may have to run again for its trace
         why = "Traces are not compared, because another version of cwndlab made these runs."
@@ -141,3 +140,8 @@ def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list
     return events_of_table(
         read_table(again.table("segments")).slice(0, FIRST_SEGMENTS_ROWS)
     ), events_of_table(b)
+
+
+def _sends_single_segments(backend: str) -> bool:
+    """Whether a kernel's hosts have no segmentation offload; `backend` is part of a result's key."""
+    return bool(backend) and json.loads(backend)[2].get("segments") == "single"

@@ -20,7 +20,7 @@ from cwndlab.stats.intervals import Interval
 from cwndlab.stats.sample import relate
 from cwndlab.stats.tables import JudgedTable, number_of_cell
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
-from cwndlab.study.kernels import AXIS
+from cwndlab.study.added_axes import KERNEL_AXIS
 
 if TYPE_CHECKING:
     from cwndlab.apps.packets.trace_difference import Difference, Event
@@ -92,7 +92,9 @@ def pair_numbers(sim: Judged, kernel: Judged) -> list[TwinNumber]:
     found = {table.id: table for table in kernel.tables}
     for x in sim.tables:
         y = found.get(x.id)
-        if isinstance(x, JudgedTable) and any(c.compare and AXIS in c.compare.to for c in x.spec.columns):
+        if isinstance(x, JudgedTable) and any(
+            c.compare and KERNEL_AXIS in c.compare.to for c in x.spec.columns
+        ):
             continue  # of one kernel and another, for which the simulator has the same number
         if isinstance(x, JudgedTable) and isinstance(y, JudgedTable):
             rows += _pair_table(x, y, a, b)
@@ -235,7 +237,7 @@ def view(
         RULE + _more_runs(rows),
         agreement if tested else "",
         lines,
-        last=any(AXIS in cell.axes for cell in kernel.cells),
+        last=any(KERNEL_AXIS in cell.axes for cell in kernel.cells),
     )
 
 

@@ -25,11 +25,6 @@ def is_repeatable(backend: str) -> bool:
     return not backend or json.loads(backend)[0] == "linux-virtual"
 
 
-def sends_single_segments(backend: str) -> bool:
-    """Whether a kernel's hosts have no segmentation offload; `backend` as for `is_repeatable`."""
-    return bool(backend) and json.loads(backend)[2].get("segments") == "single"
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Job:
     """One replicate of one cell."""

@@ -9,7 +9,7 @@ from cwndlab.study.congestion import ecn_of
 from cwndlab.study.knobs import alternative_name
 
 if TYPE_CHECKING:
-    from .plan import Plan
+    from cwndlab.plan.plan import Plan
 
 #: Forms of ECN that report at most one mark per round trip, or none.
 _COARSE = ("off", "accept", "rfc3168", "rfc3168-ect1")
@@ -57,3 +57,19 @@ def _missing_ecn(scenario: Mapping[str, Any]) -> Iterator[str]:
                 f'{law} has ecn = "{tcp.get("ecn")}" in place of its own "{own}": '
                 "it does not respond to marks as it is meant to"
             )
+
+
+def same_replicates(plan: Plan) -> str:
+    """What to say of cells whose replicates would all be the same; nothing if there is none."""
+    if not plan.counted_once:
+        return ""
+    cells = (
+        f"{plan.counted_once} of {len(plan.cells)} cells"
+        if plan.counted_once < len(plan.cells)
+        else "this study"
+    )
+    return (
+        f"nothing is random in {cells}, so one replicate is all. To make replicates differ, draw the start "
+        'of flows, start = { uniform = ["0s", "1s"] }, or add jitter at a host: '
+        'forward = { impairments = [{ kind = "jitter", max = "0.1ms", keep_order = true }] }'
+    )

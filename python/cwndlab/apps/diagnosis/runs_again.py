@@ -1,0 +1,14 @@
+"""Runs that are simulated again for what a diagnosis needs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cwndlab.base.core import KeptRecords
+from cwndlab.records.run_view import WholeRun
+from cwndlab.runs.single_run import Repeatable, with_probes
+
+
+def view_again(source: Repeatable, cell: str, replicate: int, probes: Mapping[str, object]) -> WholeRun:
+    """A replicate simulated again with these probes on; OutputError if it cannot be."""
+    return WholeRun(KeptRecords(with_probes(source, cell, replicate, probes)), source.scenario(cell))
