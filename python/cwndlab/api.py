@@ -70,8 +70,8 @@ class Study(StudySpec):
     @property
     def quantities(self) -> dict[str, str]:
         """The quantities, each with its unit."""
-        known = {quantity.name: quantity for quantity in self.outline.quantities}
-        return {name: unit_of(quantity, known) for name, quantity in known.items()}
+        by_name = {quantity.name: quantity for quantity in self.outline.quantities}
+        return {name: unit_of(quantity, by_name) for name, quantity in by_name.items()}
 
     @classmethod
     @check_arguments
@@ -373,8 +373,8 @@ class Study(StudySpec):
 
         """
         # An application imports this module, and not the other way round.
-        found: ExplorePage = import_module("cwndlab.apps.explore.page").explore(self)
-        return found
+        page: ExplorePage = import_module("cwndlab.apps.explore.page").explore(self)
+        return page
 
     @check_arguments
     def stream(

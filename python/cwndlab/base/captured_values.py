@@ -34,9 +34,9 @@ def _texts(function: object, key: str, seen: set[int]) -> Iterator[str]:
     seen.add(id(function))
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     closed = {name: cell.cell_contents for name, cell in cells}
-    known: Mapping[str, object] = {**function.__globals__, **closed}
-    for name in sorted(set(_names(function.__code__)) & known.keys()):
-        value = known[name]
+    values: Mapping[str, object] = {**function.__globals__, **closed}
+    for name in sorted(set(_names(function.__code__)) & values.keys()):
+        value = values[name]
         if isinstance(value, FunctionType) and value.__module__ == function.__module__:
             yield f"{name} {_source(name, value, key)}"
             yield from _texts(value, key, seen)

@@ -48,21 +48,21 @@ def engine_kinds(what: str) -> Mapping[str, EngineKind]:
     """The kinds of "app", "queue" or "impairment" by their names."""
     schema = json.loads(_core.kinds())[what]
     definitions = schema.get("$defs", {})
-    found = {}
+    kinds = {}
     for own in schema["oneOf"]:
         shared = definitions.get(own.get("$ref", "").rpartition("/")[2], {})
         keys = {**shared.get("properties", {}), **own["properties"]}
         name = keys.pop("kind")["const"]
         required = (*shared.get("required", ()), *own.get("required", ()))
         about = own.get("description", shared.get("description", ""))
-        found[name] = EngineKind(about, keys, tuple(key for key in required if key != "kind"), definitions)
-    return found
+        kinds[name] = EngineKind(about, keys, tuple(key for key in required if key != "kind"), definitions)
+    return kinds
 
 
 def required_keys(kind: str) -> tuple[str, ...]:
     """The keys without a default of a kind of queue, impairment or application, as the engine names them."""
-    known = (engine_kinds(what) for what in ("app", "queue", "impairment"))
-    return next((kinds[kind].required for kinds in known if kind in kinds), ())
+    catalogues = (engine_kinds(what) for what in ("app", "queue", "impairment"))
+    return next((kinds[kind].required for kinds in catalogues if kind in kinds), ())
 
 
 def is_unresponsive(app: object) -> bool:

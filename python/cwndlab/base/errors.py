@@ -37,7 +37,7 @@ class CwndlabError(Exception):
     exit_code = 2
 
     def __str__(self) -> str:
-        return _OPTION.sub(lambda found: found[1].replace("-", "_") if found[1] else found[0], self.text)
+        return _OPTION.sub(lambda match: match[1].replace("-", "_") if match[1] else match[0], self.text)
 
     @property
     def text(self) -> str:
@@ -84,7 +84,7 @@ class StudyError(CwndlabError):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles whole, so that a worker's error arrives as it was."""
-        return (partial(type(self), **{one.name: getattr(self, one.name) for one in fields(self)}), ())
+        return (partial(type(self), **{field.name: getattr(self, field.name) for field in fields(self)}), ())
 
     def replace(self, **changes: object) -> StudyError:
         """The same error with other values of these attributes."""
@@ -162,12 +162,12 @@ def _misfit(
     function: Callable[..., object],
     args: Sequence[object],
     options: Mapping[str, object],
-    known: Sequence[str],
+    allowed: Sequence[str],
     error: TypeError,
 ) -> str:
     """What is wrong with the arguments of a call, and what to write in place of the first unknown one."""
     name = function.__name__
-    wrong = {key: value for key, value in options.items() if key not in known}
+    wrong = {key: value for key, value in options.items() if key not in allowed}
     if not wrong:
         parameters = inspect.signature(function).parameters.values()
         taken = [
@@ -177,7 +177,7 @@ def _misfit(
         ]
         called = function.__qualname__.removesuffix(".__init__")
         return f"{called}(): {error}; its arguments: {', '.join(taken)}"
-    first, right = next(iter(wrong)), nearest(next(iter(wrong)), [key for key in known if key != "self"])
+    first, right = next(iter(wrong)), nearest(next(iter(wrong)), [key for key in allowed if key != "self"])
     selected = getattr(args[0], "SELECTED", None) if args else None
     if selected is not None and not right.startswith("did you mean"):
         axes = ", ".join(f'"{key}": {value!r}' for key, value in wrong.items())
@@ -236,14 +236,14 @@ def nearest(name: str, choices: Iterable[str], *, limit: int = 12) -> str:
     >>> nearest("topolgy", ["topology", "traffic"])
     'did you mean "topology"?'
     """
-    known = [str(choice) for choice in choices]
+    options = [str(choice) for choice in choices]
     if isinstance(choices, set | frozenset):
-        known.sort()  # they have no order of their own, and a message must not change between processes
-    if (close := similar(name, known)) is not None:
+        options.sort()  # they have no order of their own, and a message must not change between processes
+    if (close := similar(name, options)) is not None:
         return f'did you mean "{close}"?'
-    if not known:
+    if not options:
         return "none is defined"
-    shown = ", ".join(known[:limit]) + (", …" if len(known) > limit else "")
+    shown = ", ".join(options[:limit]) + (", …" if len(options) > limit else "")
     return f"known: {shown}"
 
 
@@ -279,10 +279,10 @@ class Findings:
 
     def note(self, error: StudyError) -> None:
         """Notes an error, and those that it brings along; of several at one key the first."""
-        for one in (error, *error.others):
-            alone = one.without_others()
-            text, place = str(alone), (one.file, one.key, one.line, one.column, one.path)
-            if (place in self._places) if one.key or one.path else (text in self._texts):
+        for single in (error, *error.others):
+            alone = single.without_others()
+            text, place = str(alone), (single.file, single.key, single.line, single.column, single.path)
+            if (place in self._places) if single.key or single.path else (text in self._texts):
                 continue
             self._texts.add(text)
             self._places.add(place)

@@ -40,24 +40,24 @@ def _error(what: str, file: str, line: int, right: str) -> StudyError:
 
 def _stored(tree: ast.ClassDef) -> dict[str, int]:
     """The attributes of `self` that a class assigns, each with the line where it first does."""
-    found: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             if isinstance(node.value, ast.Name) and node.value.id == "self":
-                found.setdefault(node.attr, node.lineno)
-    return found
+                lines.setdefault(node.attr, node.lineno)
+    return lines
 
 
 def _defined(tree: ast.ClassDef) -> dict[str, int]:
     """The attributes and methods of a class, each with its line."""
-    found: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            found[node.name] = node.lineno
+            lines[node.name] = node.lineno
         targets = node.targets if isinstance(node, ast.Assign) else ()
         targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
-        found |= {target.id: node.lineno for target in targets if isinstance(target, ast.Name)}
-    return found
+        lines |= {target.id: node.lineno for target in targets if isinstance(target, ast.Name)}
+    return lines
 
 
 def _meant(attribute: str) -> str | None:

@@ -118,21 +118,21 @@ def misspelt(name: str) -> str | None:
     """The window law of the engine of which a name is a misspelling, and not a name of the user's own or of a
     kernel's, as `bbr`.
     """
-    known = built_in()
-    if any(law in name or name in law for law in known):
+    laws = built_in()
+    if any(law in name or name in law for law in laws):
         return None
-    return similar(name, known, 0.8)
+    return similar(name, laws, 0.8)
 
 
 def codes_of(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:
     """The controls that a caller hands over by their names: classes, or as `from_file` takes them."""
     stop_loading()
-    made = {}
+    codes = {}
     for name, control in controls.items():
-        made[name] = (
+        codes[name] = (
             from_class(name, control) if isinstance(control, type) else from_file(f"{name}={control}")
         )
-    return made
+    return codes
 
 
 def from_class(name: str, cls: type[CongestionControl]) -> LawCode:
@@ -153,15 +153,15 @@ def from_file(spec: str) -> LawCode:
     """A class in a file, as `--cc [NAME=]FILE.py[:CLASS]` names it, a policy in FILE.onnx, or the folder of a
     crate. Runs it.
     """
-    found = _SPEC.match(spec)
-    file = Path(found["file"]) if found else Path(spec)
-    if found is not None and file.suffix == POLICY_FILE:
-        name = found["name"] or re.sub(r"[^a-z0-9_-]", "-", file.stem.lower())
+    match = _SPEC.match(spec)
+    file = Path(match["file"]) if match else Path(spec)
+    if match is not None and file.suffix == POLICY_FILE:
+        name = match["name"] or re.sub(r"[^a-z0-9_-]", "-", file.stem.lower())
         return _written(name, "Policy", file, import_module("cwndlab.apps.policy.onnx").write_module(file))
-    if found is not None and file.is_dir():
+    if match is not None and file.is_dir():
         crate = import_module("cwndlab.apps.law_crate.crate")
-        return _written(found["name"] or crate.default_name(file), "Law", file, crate.write_module(file))
-    if found is None or file.suffix != ".py":
+        return _written(match["name"] or crate.default_name(file), "Law", file, crate.write_module(file))
+    if match is None or file.suffix != ".py":
         right = "write FILE.py:CLASS, FILE.onnx, or the folder of a crate"
         raise StudyError(f"{spec!r} names no Python file", key="--cc", right=right)
     source = read_source(file, "--cc")
@@ -171,7 +171,7 @@ def from_file(spec: str) -> LawCode:
         for name, value in vars(module).items()
         if isinstance(value, NativeLaw) or (_is_class(value) and value.__module__ == module.__name__)
     }
-    class_name = found["cls"] or (next(iter(laws)) if len(laws) == 1 else None)
+    class_name = match["cls"] or (next(iter(laws)) if len(laws) == 1 else None)
     if class_name not in laws:
         problem = (
             f"{file} has no congestion control {class_name}"
@@ -181,7 +181,7 @@ def from_file(spec: str) -> LawCode:
         right = f"write {file}:CLASS; {nearest(class_name or '', laws)}"
         raise StudyError(problem, key="--cc", right=right)
     law = laws[class_name]
-    name = found["name"] or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", class_name).lower()
+    name = match["name"] or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", class_name).lower()
     if isinstance(law, NativeLaw):
         return _written(name, class_name, file, source)
     _check(name, law)
@@ -199,15 +199,15 @@ def _written(name: str, class_name: str, file: Path, source: str) -> LawCode:
 def load(code: LawCode) -> Law:
     """The class, made from its source; once per process."""
     with _lock:
-        known = _loaded.get(code.digest)
-        if known is None:
-            made = getattr(execute(code.source, code.file, "--cc"), code.class_name, None)
-            if not (isinstance(made, NativeLaw) or _is_class(made)):
+        law = _loaded.get(code.digest)
+        if law is None:
+            defined = getattr(execute(code.source, code.file, "--cc"), code.class_name, None)
+            if not (isinstance(defined, NativeLaw) or _is_class(defined)):
                 raise StudyError(
                     f"{code.file}: has no congestion control {code.class_name}", key=f"cc[{code.name!r}]"
                 )
-            known = _loaded[code.digest] = made
-        return known
+            law = _loaded[code.digest] = defined
+        return law
 
 
 _lock = threading.Lock()
@@ -227,10 +227,10 @@ def _code(name: str, cls: type[CongestionControl], file: Path, source: str) -> L
 
 def _form_of_ecn(name: str, file: Path, law: Law) -> str:
     """The form of ECN that a control states, or empty. StudyError if there is no such form."""
-    ecn, known = str(getattr(law, "ecn", "")), _choices("ecn")
-    if ecn and ecn not in known:
+    ecn, forms = str(getattr(law, "ecn", "")), _choices("ecn")
+    if ecn and ecn not in forms:
         problem = f"{file}: {name} has ecn = {ecn!r}, which is no form of ECN"
-        raise StudyError(problem, key=f"cc[{name!r}]", right=nearest(ecn, known))
+        raise StudyError(problem, key=f"cc[{name!r}]", right=nearest(ecn, forms))
     return ecn
 
 

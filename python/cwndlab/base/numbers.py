@@ -131,13 +131,13 @@ def derived_range(kind: str | None, of: Range, by: Range) -> Range:
     return Range(of.low - by.high, of.high - by.low)
 
 
-def reduced_range(how: str, one: Range) -> Range:
+def reduced_range(how: str, element: Range) -> Range:
     """The range of a list's values reduced to one number by `within`."""
     if how == "count":
         return COUNT
     if how == "sum":
-        return Range(0.0, count=one.count) if one.positive else ANY
-    return Range(one.low, one.high, one.count and how in ("min", "max"))
+        return Range(0.0, count=element.count) if element.positive else ANY
+    return Range(element.low, element.high, element.count and how in ("min", "max"))
 
 
 # numpy's own functions import numpy.ma first, which takes longer than to measure a run.

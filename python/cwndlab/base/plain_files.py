@@ -28,8 +28,8 @@ def open_plain(path: Path, mode: str = "rb", *, buffering: int = -1) -> IO[bytes
     def opener(name: str, flags: int) -> int:
         return _checked(os.open(name, flags | _NO_LINK | _NO_WAIT, 0o666), name)
 
-    made: IO[bytes] = open(path, mode, buffering, opener=opener)
-    return made
+    file: IO[bytes] = open(path, mode, buffering, opener=opener)
+    return file
 
 
 def read_plain(path: Path, limit: int = MAX_BYTES) -> bytes:

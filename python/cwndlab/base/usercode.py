@@ -70,7 +70,7 @@ def digest_of_imports(source: str) -> str:
     if not texts:
         return ""
     return hashlib.sha256(
-        "\0".join(part for one in sorted(texts.items()) for part in one).encode()
+        "\0".join(part for pair in sorted(texts.items()) for part in pair).encode()
     ).hexdigest()
 
 

@@ -103,13 +103,13 @@ def limit_calls(needed: object = True) -> Iterator[None]:
 
 def _call(frame: FrameType | None) -> FrameType | None:
     """The outermost frame of user code; None if none is being called."""
-    found = None
+    outermost = None
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
         if name.startswith(PREFIX) or name == MODELS:
-            found = frame
+            outermost = frame
         frame = frame.f_back
-    return found
+    return outermost
 
 
 def _model_frame(frame: FrameType | None) -> FrameType | None:

@@ -62,8 +62,8 @@ def set_words(ctx: typer.Context, incomplete: str) -> list[str]:
     words = [f"{key}=" for key in dict.fromkeys(keys)]
     words += [f"{name}={text(value)}" for name, axis in axes.items() for value in axis.names]
     words += [f"grid={grid.name}" for grid in study.outline.grids if grid.name]
-    found = [word for word in words if word.startswith(incomplete)]
-    return found if "=" in incomplete else [word for word in found if word.endswith("=")]
+    matching = [word for word in words if word.startswith(incomplete)]
+    return matching if "=" in incomplete else [word for word in matching if word.endswith("=")]
 
 
 StudyArgument = Annotated[
@@ -247,13 +247,13 @@ def limits_of(given: list[str] | None, backend: str) -> list[str]:
         raise StudyError(
             "the simulator has no limits of validity", key="--limit", right="--backend linux too"
         )
-    found = []
+    keys = []
     for item in given or []:
         name, equals, value = item.partition("=")
         if not equals:
             raise StudyError(f"{item!r} limits nothing", key="--limit", right="as max-lateness=20ms")
-        found.append(f"limits.{name.strip().replace('-', '_')}{equals}{value}")
-    return found
+        keys.append(f"limits.{name.strip().replace('-', '_')}{equals}{value}")
+    return keys
 
 
 def several_kernels(options: RunOptions) -> tuple[RunOptions, list[str]]:

@@ -49,8 +49,8 @@ def progress(quiet: bool, indent: str = "") -> AbstractContextManager[Progress]:
 
 def estimate_text(value: float, low: float, high: float, unit: str) -> str:
     """An estimate with its interval, if it has one."""
-    known = math.isfinite(low) and math.isfinite(high)
-    interval = f" ({low:.4g} to {high:.4g})" if known else ""
+    bounded = math.isfinite(low) and math.isfinite(high)
+    interval = f" ({low:.4g} to {high:.4g})" if bounded else ""
     return f"{value:.4g}{interval} {unit}"
 
 

@@ -54,23 +54,23 @@ def command_line(words: Sequence[str] = ()) -> typer.Typer:
     if called in _COMMANDS and not _installed(_COMMANDS[called]):
         raise ExtraError(f"cwndlab {called}", "cwndlab-linux", "linux")
     homes = {called: _COMMANDS[called]} if called in _COMMANDS else _COMMANDS
-    made = typer.Typer(
+    application = typer.Typer(
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
         help="A laboratory for TCP: turns a study file into a report with figures and verdicts.",
     )
-    made.callback()(_main)
+    application.callback()(_main)
     for name, home in homes.items():
         if not _installed(home):
             continue
         module, _, function = home.partition(":")
         command = getattr(import_module(module), function)
         if isinstance(command, typer.Typer):
-            made.add_typer(command, name=name)
+            application.add_typer(command, name=name)
         else:
-            made.command(name)(command)
-    return made
+            application.command(name)(command)
+    return application
 
 
 def _version(asked: bool) -> None:

@@ -191,8 +191,8 @@ def _print_failures(failures: Sequence["Failure"]) -> None:
     first = {failure.reason: failure for failure in reversed(failures)}
     for reason in list(reasons)[:10]:
         more = f" (and {reasons[reason] - 1} more)" if reasons[reason] > 1 else ""
-        one = first[reason]
-        echo(f"failed: {one.cell}, replicate {one.replicate}{more}: {reason}", err=True)
+        failure = first[reason]
+        echo(f"failed: {failure.cell}, replicate {failure.replicate}{more}: {reason}", err=True)
     if len(reasons) > 10:
         echo(f"… and for {len(reasons) - 10} more reasons", err=True)
     for advice in dict.fromkeys(failure.advice for failure in failures if failure.advice):

@@ -69,8 +69,8 @@ def preload(package: str, module: str) -> threading.Thread | None:
 
     Python holds its lock while an import loads them, 30 ms for pyarrow's; ctypes releases it.
     """
-    found = PathFinder.find_spec(package)
-    compiled = found and PathFinder.find_spec(f"{package}.{module}", found.submodule_search_locations)
+    spec = PathFinder.find_spec(package)
+    compiled = spec and PathFinder.find_spec(f"{package}.{module}", spec.submodule_search_locations)
     if compiled is None or compiled.origin is None:
         return None
     # A daemon, so that a command that ends early does not wait for it.

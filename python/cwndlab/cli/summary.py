@@ -52,19 +52,19 @@ def summary(result: RunResult, seconds: float) -> dict[str, Any]:
 
 def show(result: RunResult, seconds: float) -> None:
     """A few lines for people."""
-    found = summary(result, seconds)
-    cells = number_of(found["cells"], "cell")
+    data = summary(result, seconds)
+    cells = number_of(data["cells"], "cell")
     if result.campaign.performed:
         echo(f"{cells}, {number_of(result.campaign.performed, 'run')} in {span(seconds)}")
     else:
         echo(f"{cells}, nothing to run: all results were kept")
     for what in ("verdicts", "claims"):
-        if found[what]:
-            echo(f"{what}: {_counts(found[what])}")
-    if found["mean_changes"]:
-        for line in import_module("cwndlab.apps.reproduction.played").read_mean_lines(found["mean_changes"]):
+        if data[what]:
+            echo(f"{what}: {_counts(data[what])}")
+    if data["mean_changes"]:
+        for line in import_module("cwndlab.apps.reproduction.played").read_mean_lines(data["mean_changes"]):
             echo(line)
-    if (incompatible := read_incompatible(found)) is not None:
+    if (incompatible := read_incompatible(data)) is not None:
         echo(incompatible.text)
 
 

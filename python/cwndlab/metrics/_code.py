@@ -35,10 +35,10 @@ def code_digest(metric: str | None) -> str:
 @cache
 def _digest(metric: str | None) -> str:
     """Digest of a metric's module and of what it imports; for None, of the code that all metrics share."""
-    found = closure(metric)
+    sources = closure(metric)
     digest = hashlib.sha256()
-    for name in sorted(found):
-        digest.update(f"{name} {len(found[name])}\0".encode() + found[name])
+    for name in sorted(sources):
+        digest.update(f"{name} {len(sources[name])}\0".encode() + sources[name])
     return digest.hexdigest()
 
 
@@ -47,14 +47,14 @@ def closure(metric: str | None) -> dict[str, bytes]:
     todo = ["metrics._measure"]
     if metric is not None:
         todo.append(built_in()[metric].measure.__module__.removeprefix("cwndlab."))
-    found: dict[str, bytes] = {}
+    sources: dict[str, bytes] = {}
     while todo:
         name = todo.pop()
-        module = None if name in found else _module(name)
+        module = None if name in sources else _module(name)
         if module is not None:
-            found[name], imports = module
+            sources[name], imports = module
             todo += imports
-    return found
+    return sources
 
 
 @cache
@@ -83,8 +83,8 @@ _NAME = re.compile(r"(?:^|,)\s*([\w.]+)")
 
 
 def _named(source: bytes, package: str) -> Iterator[str]:
-    for found in _IMPORT.finditer(b"\n" + source):
-        part = {name: (text or b"").decode() for name, text in found.groupdict().items()}
+    for statement in _IMPORT.finditer(b"\n" + source):
+        part = {name: (text or b"").decode() for name, text in statement.groupdict().items()}
         module, level = part["module"], len(part["dots"])
         if part["modules"]:
             names = _NAME.findall(part["modules"])

@@ -205,8 +205,8 @@ def _check(name: str, function: Callable[..., object], tables: Sequence[str], ma
     if name in built_in():
         raise StudyError(f'cwndlab has a metric "{name}"', key=key, right="choose another name")
     for table in tables:
-        if table not in (known := record_tables()):
-            raise StudyError(f'there is no table "{table}"', key=key, right=nearest(table, known))
+        if table not in (recorded := record_tables()):
+            raise StudyError(f'there is no table "{table}"', key=key, right=nearest(table, recorded))
     signature = inspect.signature(function)
     kinds = [p.kind for p in signature.parameters.values()]
     if not kinds or any(kind is not inspect.Parameter.KEYWORD_ONLY for kind in kinds[1:]):
@@ -272,9 +272,9 @@ def names() -> list[str]:
 
 def get(name: str) -> Metric:
     """The metric of this name."""
-    if (found := find(name) or built_in().get(name)) is None:
+    if (metric := find(name) or built_in().get(name)) is None:
         raise ValueError(f'there is no metric "{name}"; {nearest(name, names())}')
-    return found
+    return metric
 
 
 def from_file(file: str) -> list[str]:
@@ -285,24 +285,24 @@ def from_file(file: str) -> list[str]:
         raise StudyError("a file of metrics is given without a name", key=OPTION, right=right)
     before = dict(_known)
     execute(read_source(Path(file), OPTION), file, OPTION)
-    found = [name for name, one in _known.items() if before.get(name) is not one]
-    if not found:
+    defined = [name for name, own in _known.items() if before.get(name) is not own]
+    if not defined:
         right = "decorate a function with @cwndlab.metric(unit=…)"
         raise StudyError(f"{file} defines no metric", key=OPTION, right=right)
-    return found
+    return defined
 
 
 def own_code(metrics: Iterable[str | None]) -> tuple[MetricCode, ...]:
     """The code of those of these metrics that are the user's own."""
-    found = {name: own.code for name in metrics if name is not None and (own := find(name)) is not None}
-    return tuple(found.values())
+    codes = {name: own.code for name in metrics if name is not None and (own := find(name)) is not None}
+    return tuple(codes.values())
 
 
 def ensure_known(codes: Iterable[MetricCode]) -> None:
     """Makes these metrics known in this process. StudyError or ClusterError if that is not possible."""
     for code in codes:
-        known = find(code.name)
-        if known is not None and known.code.digest == code.digest:
+        present = find(code.name)
+        if present is not None and present.code.digest == code.digest:
             continue
         if code.installed:
             raise ClusterError(f'the metric "{code.name}" is missing here, or another version is installed')
@@ -313,8 +313,8 @@ def ensure_known(codes: Iterable[MetricCode]) -> None:
                 right="write it to a file and import that",
             )
         execute(code.source, code.file, OPTION)
-        made = _known.get(code.name)
-        if made is None or made.code.digest != code.digest:
+        defined = _known.get(code.name)
+        if defined is None or defined.code.digest != code.digest:
             # The file has changed since, or the same text was read from elsewhere.
             raise ClusterError(f'the metric "{code.name}" of {code.file} is not the one that was asked for')
 
@@ -324,17 +324,17 @@ def ensure_known(codes: Iterable[MetricCode]) -> None:
 
 def describe_metric(code: MetricCode) -> dict[str, object]:
     """What a result folder has to know of a metric to be opened without its code."""
-    one = _known[code.name]
-    limits = [None if math.isinf(bound) else bound for bound in (one.range.low, one.range.high)]
+    own = _known[code.name]
+    limits = [None if math.isinf(bound) else bound for bound in (own.range.low, own.range.high)]
     return {
-        "name": one.name,
-        "unit": one.unit,
-        "range": [*limits, one.range.count],
-        "formula": one.formula,
-        "tables": list(one.tables),
-        "options": list(one.options),
-        "list": one.many,
-        "centred": one.centred,
+        "name": own.name,
+        "unit": own.unit,
+        "range": [*limits, own.range.count],
+        "formula": own.formula,
+        "tables": list(own.tables),
+        "options": list(own.options),
+        "list": own.many,
+        "centred": own.centred,
         "file": code.file,
         "imports": code.imports,
     }
@@ -348,9 +348,9 @@ def reopen_metric(stated: Mapping[str, Any], source: str) -> None:
     code = MetricCode(stated["name"], stated["file"], source, imports=str(stated.get("imports", "")))
     if not _NAME.match(code.name) or code.name in built_in():
         raise OutputError(f'the results bring a metric "{code.name}" along, which is not theirs to define')
-    known = find(code.name)
-    if known is not None:
-        if known.code.digest != code.digest:
+    present = find(code.name)
+    if present is not None:
+        if present.code.digest != code.digest:
             raise OutputError(
                 f'the results have another metric "{code.name}" than this program; open them in a new one'
             )

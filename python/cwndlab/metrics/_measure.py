@@ -178,9 +178,9 @@ class Measurer:
                 else:
                     for operand in quantity.operands:
                         add(self._known[operand])
-                known = self._known
+                quantities = self._known
                 steps[quantity.name] = _Step(
-                    quantity, measure, scale_of(quantity, known), range_of(quantity, known)
+                    quantity, measure, scale_of(quantity, quantities), range_of(quantity, quantities)
                 )
 
         for quantity in self._known.values():

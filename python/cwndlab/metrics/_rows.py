@@ -106,7 +106,7 @@ def rates_by_interval(
     """The intervals of the window, and in each the goodput (bit/s) of those connections of these traffic
     entries (None: of all) that were open through all of it, by their serial numbers.
     """
-    made = []
+    pairs = []
     for part in run.parts(interval):
         rows = connections_of(part, *traffic)
         start, end = (np.asarray(rows[name], dtype=np.float64) for name in ("start_ns", "end_ns"))
@@ -114,18 +114,18 @@ def rates_by_interval(
         bits = 8.0 * delivered_bytes(rows)
         chosen = np.flatnonzero(throughout)
         rates = {int(rows["connection"][row]): float(bits[row]) / part.seconds for row in chosen}
-        made.append((part, rates))
-    return made
+        pairs.append((part, rates))
+    return pairs
 
 
 @once_per_window
 def rates_by_connection(run: RunView, interval: float, traffic: str) -> list[Floats]:
     """Goodput (bit/s) of each connection of a traffic in the intervals through which it was open."""
-    found: dict[int, list[float]] = {}
+    by_connection: dict[int, list[float]] = {}
     for _, rates in rates_by_interval(run, interval, traffic):
         for serial, rate in rates.items():
-            found.setdefault(serial, []).append(rate)
-    return [np.array(values) for values in found.values()]
+            by_connection.setdefault(serial, []).append(rate)
+    return [np.array(values) for values in by_connection.values()]
 
 
 # ── packets ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -62,5 +62,5 @@ def connection_durations(
 
 
 def _is_between(column: Column, least: int, most: int | None) -> NDArray[np.bool_]:
-    found = np.asarray(column) >= least
-    return found if most is None else found & (np.asarray(column) <= most)
+    inside = np.asarray(column) >= least
+    return inside if most is None else inside & (np.asarray(column) <= most)

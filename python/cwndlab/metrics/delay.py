@@ -96,8 +96,8 @@ def round_trip(run: RunView, *, traffic: str) -> float:
         ended = float(connections["end_ns"][row])
         end = ended if ended >= 0 else run.end_s * 1e9
         means.append(_mean(time[chosen], srtt[chosen] / 1e9, end))
-    known = [mean for mean in means if math.isfinite(mean)]
-    return float(np.mean(known)) if known else math.nan
+    finite = [mean for mean in means if math.isfinite(mean)]
+    return float(np.mean(finite)) if finite else math.nan
 
 
 def _mean(time: Floats, value: Floats, end: float) -> float:

@@ -38,8 +38,8 @@ def excess_bytes(run: RunView, *, traffic: str | None = None) -> float:
     total = 0.0
     for index in run.traffic(traffic):
         app = run.scenario["traffic"][index]["app"]
-        if (found := _SIZES.get(app["kind"])) is not None:
-            key, kind = found
+        if (declared := _SIZES.get(app["kind"])) is not None:
+            key, kind = declared
             mine = objects(run, kind)
             sizes = mine.bytes[mine.client == index]
             total += float(np.sum(sizes)) - len(sizes) * _expected_bytes(run, app, key)
@@ -62,8 +62,8 @@ def excess_pauses(run: RunView, *, traffic: str | None = None) -> float:
     total = 0.0
     for index in run.traffic(traffic):
         app = run.scenario["traffic"][index]["app"]
-        if (found := _PAUSES.get(app["kind"])) is not None and app.get("clock", "syn") == "syn":
-            key, kind = found
+        if (declared := _PAUSES.get(app["kind"])) is not None and app.get("clock", "syn") == "syn":
+            key, kind = declared
             mine = objects(run, kind)
             chosen = np.flatnonzero(mine.client == index)
             chosen = chosen[np.argsort(mine.start_s[chosen])]
@@ -90,8 +90,8 @@ def excess_losses(run: RunView, *, link: str | None = None) -> float:
     there at random.
     """
     impairments = run.scenario["links"][run.link(link)].get("impairments", ())
-    losing = [one for one in impairments if one["kind"] != "jitter"]
-    if [one["kind"] for one in losing] != ["bernoulli"]:
+    losing = [impairment for impairment in impairments if impairment["kind"] != "jitter"]
+    if [impairment["kind"] for impairment in losing] != ["bernoulli"]:
         return 0.0
     counted = link_counters(run, link, "arrivals", "drops_loss")
     return counted["drops_loss"] - float(losing[0]["p"]) * counted["arrivals"]
@@ -104,20 +104,20 @@ def _distribution(run: RunView, written: Mapping[str, Any]) -> Mapping[str, Any]
 
 def _mean(run: RunView, written: Mapping[str, Any]) -> float:
     """The expectation of a distribution; of one that applications share, computed once."""
-    found = _distribution(run, written)
+    distribution = _distribution(run, written)
     if written["kind"] != "named":
-        return expectation(found)
-    return run.once(("mean", written["name"]), lambda: expectation(found))
+        return expectation(distribution)
+    return run.once(("mean", written["name"]), lambda: expectation(distribution))
 
 
 def _expected_bytes(run: RunView, app: Mapping[str, Any], key: str) -> float:
     """How many bytes an object of an application has on average: of a page, all its objects."""
-    one = _mean(run, app[key])
+    mean = _mean(run, app[key])
     if app["kind"] != "web":
-        return one
+        return mean
     inline = app.get("inline_bytes")
-    other = one if inline is None else _mean(run, inline)
-    return one + float(app.get("inline_objects", 3)) * other
+    other = mean if inline is None else _mean(run, inline)
+    return mean + float(app.get("inline_objects", 3)) * other
 
 
 def _is_last(app: Mapping[str, Any], index: int) -> bool:

@@ -156,10 +156,10 @@ def windows_with_drops(
     if (traffic is not None and not run.traffic(traffic)) or all_use_quic(run, traffic):
         return math.nan
     packets = run.once(("drops by window", traffic), lambda: _drops_by_window(run, traffic))
-    found = sum(number >= at_least for number in packets)
+    count = sum(number >= at_least for number in packets)
     if not share:
-        return float(found)
-    return found / len(packets) if packets else math.nan
+        return float(count)
+    return count / len(packets) if packets else math.nan
 
 
 def _drops_by_window(run: RunView, traffic: str | None) -> list[int]:

@@ -78,9 +78,9 @@ def rate_variation_scales(run: RunView, *, traffic: str, interval: Period) -> li
     For one traffic entry of the study; the shortest scale comes first.
     """
     series = [x for x in rates_by_connection(run, interval, traffic) if len(x) > 1 and np.sum(x) > 0]
-    made: list[float] = []
+    variations: list[float] = []
     while series:
-        made.append(float(np.mean([np.std(x) / np.mean(x) for x in series])))
+        variations.append(float(np.mean([np.std(x) / np.mean(x) for x in series])))
         paired = [x[: len(x) // 2 * 2].reshape(-1, 2).mean(axis=1) for x in series if len(x) >= 4]
         series = [x for x in paired if np.sum(x) > 0]
-    return made
+    return variations

@@ -120,7 +120,7 @@ def mathis_constant(
     else:
         events = sent * float(np.sum(rows["drops"])) / float(np.sum(sent))
     trips = np.array(list(_round_trips(run, traffic)))
-    known = (events > 0) & (trips > 0)
-    x = 8 * segment_bytes / (trips[known] * np.sqrt(events[known] / sent[known]))
-    y = 8 * payload[known] / run.seconds
+    measurable = (events > 0) & (trips > 0)
+    x = 8 * segment_bytes / (trips[measurable] * np.sqrt(events[measurable] / sent[measurable]))
+    y = 8 * payload[measurable] / run.seconds
     return float(np.sum(x * y) / np.sum(x**2)) if len(x) else math.nan

@@ -48,11 +48,11 @@ def goodput_series(run: RunView, *, traffic: str | None = None, interval: Period
 
     For one traffic entry of the study, or for all; in the order of time.
     """
-    made = []
+    rates = []
     for part in run.parts(interval):
         rows = connections_of(part, traffic)
-        made.append(8.0 * float(delivered_bytes(rows).sum()) / part.seconds)
-    return made
+        rates.append(8.0 * float(delivered_bytes(rows).sum()) / part.seconds)
+    return rates
 
 
 @metric(unit="bit/s", low=0, tables=["objects", "connections"])

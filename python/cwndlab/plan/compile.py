@@ -113,8 +113,8 @@ class _Compiler:
         self.wrong.report()
         for index, multiple in self.limits:
             self._bdp(index, multiple, traffic)
-        for made in self.links:
-            red.complete(made["queue"])
+        for table in self.links:
+            red.complete(table["queue"])
         scenario: dict[str, Any] = {
             "duration_ns": self.model.run.duration,
             "windows": windows,
@@ -184,12 +184,12 @@ class _Compiler:
     def _queue(self, queue: schema.Queue, index: int, at: KeyPath) -> dict[str, Any]:
         given = dict(queue.knobs())
         levels = {key: given.pop(key) for key in red.LEVELS if queue.kind in red.KINDS and key in given}
-        made: dict[str, Any] = {"kind": queue.kind, **knobs.convert_to_base_units(given, at)}
+        table: dict[str, Any] = {"kind": queue.kind, **knobs.convert_to_base_units(given, at)}
         if queue.limit is not None:
-            made |= self._room(queue.kind, queue.limit, index, (*at, "limit"))
+            table |= self._room(queue.kind, queue.limit, index, (*at, "limit"))
         if queue.queue is not None:
-            made["queue"] = self._queue(queue.queue, index, (*at, "queue"))
-        return made | red.thresholds(made, levels, given.get("unit"), at)
+            table["queue"] = self._queue(queue.queue, index, (*at, "queue"))
+        return table | red.thresholds(table, levels, given.get("unit"), at)
 
     def _room(self, kind: str, limit: str, index: int, at: KeyPath) -> dict[str, Any]:
         """A queue's limit, and what it counts; a multiple of the BDP waits until the paths are known."""
@@ -206,14 +206,14 @@ class _Compiler:
         if counts == "packets" and kind in ("tbf", "cake"):
             counts, value = "size", value * PACKET_BYTES
         if counts == "size":
-            made = self._limit(kind, int(value))
+            limits = self._limit(kind, int(value))
         elif kind == "linux-red":
             raise problem_at(at, f"the limit of this queue counts bytes, {limit!r} does not", 'write "60kB"')
         else:
-            made = {"limit": value} | ({"unit": "packets"} if kind == "drop-tail" else {})
-        if min(value for value in made.values() if isinstance(value, int)) < 1:
+            limits = {"limit": value} | ({"unit": "packets"} if kind == "drop-tail" else {})
+        if min(value for value in limits.values() if isinstance(value, int)) < 1:
             raise problem_at(at, "a queue of no room drops every packet", "it must be at least 1")
-        return made
+        return limits
 
     def _bdp(self, index: int, multiple: float, traffic: Sequence[Mapping[str, Any]]) -> None:
         rtt = self.model.topology.rtt
@@ -251,11 +251,11 @@ class _Compiler:
         via: list[int] = []
         for a, b in itertools.pairwise(nodes):
             names = self.model.topology.nodes
-            found = self.directions.get(f"{names[a]}>{names[b]}")
-            if found is None:
+            direction = self.directions.get(f"{names[a]}>{names[b]}")
+            if direction is None:
                 right = "a route passes only joined nodes"
                 raise problem_at((*at, "path"), f'no link joins "{names[a]}" and "{names[b]}"', right)
-            via.append(found)
+            via.append(direction)
         return {"from": nodes[0], "to": nodes[-1], "via": via}
 
     # ── endpoints and traffic ─────────────────────────────────────────────────────────────────────────────
@@ -307,9 +307,9 @@ class _Compiler:
             own = {name: kernel_knob(name) for name in self.kernel_laws()} | own
         choices = choices.with_words("window_law", [name for name in own if name not in built_in()])
         brought = {name: self.laws[name].brings if name in self.laws else {} for name in own}
-        made = knobs.tcp(start, congestion.spell_out(given, start, at, brought), at, choices)
-        law = knobs.alternative_name(made["window_law"])
-        return {**made, "window_law": own[law]} if law in own and law not in built_in() else made
+        config = knobs.tcp(start, congestion.spell_out(given, start, at, brought), at, choices)
+        law = knobs.alternative_name(config["window_law"])
+        return {**config, "window_law": own[law]} if law in own and law not in built_in() else config
 
     def _check_effect(
         self, configs: Sequence[Mapping[str, Any]], given: Mapping[str, Any], at: KeyPath
@@ -340,15 +340,15 @@ class _Compiler:
         return self.tcp_groups.index(config)
 
     def _traffic(self, groups: Mapping[str, int]) -> list[dict[str, Any]]:
-        made: list[dict[str, Any]] = []
+        traffic: list[dict[str, Any]] = []
         names = [entry.name for entry in self.model.traffic]
         total = sum(entry.count for entry in self.model.traffic)
         if total > MAX_INSTANCES:
             raise problem_at(("traffic",), f"{total} applications are too many", f"at most {MAX_INSTANCES}")
         for index, entry in enumerate(self.model.traffic):
             with self.wrong:
-                self._entry(entry, index, names, groups, made)
-        return made
+                self._entry(entry, index, names, groups, traffic)
+        return traffic
 
     def _entry(
         self,
@@ -356,7 +356,7 @@ class _Compiler:
         index: int,
         names: Sequence[str],
         groups: Mapping[str, int],
-        made: list[dict[str, Any]],
+        traffic: list[dict[str, Any]],
     ) -> None:
         """Adds the instances of a traffic entry to those that are made."""
         at: KeyPath = ("traffic", index)
@@ -395,10 +395,10 @@ class _Compiler:
             low, high = start.seconds
             app["first_s"] = {"kind": "uniform", "low": low, "high": high}
             start = 0
-        self._instances(entry, at, {**ends, "start_ns": start, "app": app}, made)
+        self._instances(entry, at, {**ends, "start_ns": start, "app": app}, traffic)
 
     def _instances(
-        self, entry: schema.Traffic, at: KeyPath, shared: Mapping[str, Any], made: list[dict[str, Any]]
+        self, entry: schema.Traffic, at: KeyPath, shared: Mapping[str, Any], traffic: list[dict[str, Any]]
     ) -> None:
         """Adds the instances of an entry, with what all of them share."""
         clients, servers = (
@@ -417,10 +417,14 @@ class _Compiler:
                     self.reach[pair] = self._path(*pair)
                 if self.reach[pair] is None:
                     self._unreachable(pair, at)
-            self.origins[f"traffic.{len(made)}"] = at
+            self.origins[f"traffic.{len(traffic)}"] = at
             if "stack" in shared:
-                self.origins[f"traffic.{len(made)}.stack"] = ("tcp", "groups", entry.tcp_client or entry.tcp)
-            made.append(
+                self.origins[f"traffic.{len(traffic)}.stack"] = (
+                    "tcp",
+                    "groups",
+                    entry.tcp_client or entry.tcp,
+                )
+            traffic.append(
                 {
                     "name": entry.name if entry.count == 1 else f"{entry.name}.{instance}",
                     "client": client,

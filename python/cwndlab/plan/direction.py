@@ -52,16 +52,16 @@ def direction(
     rate_bps, varying = capacity(
         rate, [(start, end) for start, end in down], folder, place("rate"), (*place("down"), "down")
     )
-    made = [
+    impairments = [
         {"kind": item.kind, **knobs.convert_to_base_units(item.knobs(), (*listed_at, i))}
         for i, item in enumerate(listed)
     ]
     origins = {"impairments": listed_at, "capacity": (*place("rate"), "rate")}
     if loss is not None:
-        origins[f"impairments.{len(made)}"] = (*place("loss"), "loss")
-        made.append({"kind": "bernoulli", "p": loss} if isinstance(loss, float) else loss.impairment())
+        origins[f"impairments.{len(impairments)}"] = (*place("loss"), "loss")
+        impairments.append({"kind": "bernoulli", "p": loss} if isinstance(loss, float) else loss.impairment())
     first, least, changing = propagation(delay, folder, place("delay"))
     if changing is not None:
-        origins[f"impairments.{len(made)}"] = (*place("delay"), "delay")
-        made.append(changing)
-    return DirectionParts(rate_bps, varying, least, first, made, origins)
+        origins[f"impairments.{len(impairments)}"] = (*place("delay"), "delay")
+        impairments.append(changing)
+    return DirectionParts(rate_bps, varying, least, first, impairments, origins)

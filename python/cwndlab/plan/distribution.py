@@ -12,13 +12,13 @@ from cwndlab.study.files import read_csv
 
 def distribution(given: schema.Distribution, folder: Path | None, at: KeyPath) -> dict[str, Any]:
     """A distribution's part of a scenario; `at` is its path in the study."""
-    made: dict[str, Any] = {"kind": given.kind, **given.knobs()}
+    keys: dict[str, Any] = {"kind": given.kind, **given.knobs()}
     if given.file is None:
         if given.values is not None:
-            made["values"] = given.values
+            keys["values"] = given.values
         if given.counts is not None:
-            made["counts"] = given.counts
-        return made
+            keys["counts"] = given.counts
+        return keys
     try:
         table = read_csv(folder, given.file)
     except StudyError as error:
@@ -32,9 +32,9 @@ def distribution(given: schema.Distribution, folder: Path | None, at: KeyPath) -
                 (*at, key), f'{given.file} has no column "{column}"', nearest(column, table.columns)
             )
         try:
-            made[key] = table.numbers(column, float if key == "values" else int)
+            keys[key] = table.numbers(column, float if key == "values" else int)
         except ValueError as error:
             raise problem_at(
                 (*at, key), f'{given.file}, column "{column}": {error}', "it must hold numbers"
             ) from None
-    return made
+    return keys

@@ -60,7 +60,7 @@ def _loops(study: StudySpec, grid: schema.Grid) -> list[tuple[list[str], list[tu
 
 
 def _index(study: StudySpec, grid: schema.Grid) -> int:
-    return next((i for i, known in enumerate(study.outline.grids) if known is grid), 0)
+    return next((i for i, other in enumerate(study.outline.grids) if other is grid), 0)
 
 
 def count_cells(study: StudySpec, asked: Wanted) -> tuple[int, str]:

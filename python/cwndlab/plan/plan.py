@@ -69,11 +69,11 @@ class Cell:
     @cached_property
     def compiled(self) -> Compiled:
         """The cell's scenario with the origins of its parts."""
-        made = self._built.compiled
+        compiled = self._built.compiled
         if not self.single_segments:
-            return made
-        tcp = [{**knobs, "max_train_segments": 1} for knobs in made.scenario["tcp"]]
-        return replace(made, scenario={**made.scenario, "tcp": tcp})
+            return compiled
+        tcp = [{**knobs, "max_train_segments": 1} for knobs in compiled.scenario["tcp"]]
+        return replace(compiled, scenario={**compiled.scenario, "tcp": tcp})
 
     @property
     def choices(self) -> Mapping[str, schema.Scalar]:
@@ -236,11 +236,11 @@ class Plan:
 
     def check_programs(self, backend: str) -> None:
         """StudyError for the first program, which this backend cannot run."""
-        found = self._first_program()
-        if found is not None:
+        program = self._first_program()
+        if program is not None:
             who = "the simulator" if backend == "simulator" else f"--backend {backend}"
             right = "run the study with --backend linux-virtual"
-            raise self.study.place.error(found, f"{who} runs no programs", right)
+            raise self.study.place.error(program, f"{who} runs no programs", right)
 
     def check_kernel(self) -> None:
         """StudyError for the first QUIC stack, or quantity, that only the simulator has."""
@@ -300,8 +300,8 @@ def make_plan(
     for cell in list(cells.values()):
         for name, choices in variations_around(study, cell.axes, asked):
             axes = {**cell.axes, **choices}
-            made = Cell(cell_id(axes), axes, study, name, cell.own_replicates)
-            cells[made.id] = made
+            variation = Cell(cell_id(axes), axes, study, name, cell.own_replicates)
+            cells[variation.id] = variation
     return Plan(study, tuple(cells.values()), run.seed if seed is None else seed, replicates)
 
 
@@ -326,8 +326,8 @@ def _check_effects(study: StudySpec, cells: Collection[Cell]) -> None:
 def _axes_that_set(key: str, study: StudySpec, axes: Mapping[str, schema.Scalar]) -> Iterator[str]:
     """The axes whose values set this key, or a table that holds it."""
     for name, value in axes.items():
-        keys = (one for one, _ in assignments(study.outline.axes[name], value))
-        if any(f"{key}.".startswith(f"{one}.") for one in keys):
+        keys = (target for target, _ in assignments(study.outline.axes[name], value))
+        if any(f"{key}.".startswith(f"{target}.") for target in keys):
             yield name
 
 
@@ -363,19 +363,19 @@ def _check_apart_from_laws(cell: Cell) -> None:
         cell.check()
     except StudyError as error:
         errors = (error.without_others(), *error.others)
-        found = [error for error in errors if not isinstance(error, UnknownLawError)]
-        if found:
-            raise found[0].replace(others=found[1:]) from None
+        others = [error for error in errors if not isinstance(error, UnknownLawError)]
+        if others:
+            raise others[0].replace(others=others[1:]) from None
 
 
 def rebuild(study: S, document: Document) -> S:
     """The study with another document, checked; cells are restricted without another check."""
     restricted = replace(study.document, chosen=document.chosen)
-    known = {name: {label(value) for value in axis.names} for name, axis in study.outline.axes.items()}
+    labels = {name: {label(value) for value in axis.names} for name, axis in study.outline.axes.items()}
     if restricted == document and all(
-        label(value) in known[name]
+        label(value) in labels[name]
         for name, values in document.chosen.items()
-        if name in known
+        if name in labels
         for value in values
     ):
         return replace(study, document=document)
@@ -390,7 +390,11 @@ def _check_files(study: StudySpec, findings: Findings) -> None:
         for index, link in enumerate(links)
         for path, trace in traces(link)
     ]
-    named += [(("distributions", name, "file"), one.file) for name, one in distributions.items() if one.file]
+    named += [
+        (("distributions", name, "file"), shared.file)
+        for name, shared in distributions.items()
+        if shared.file
+    ]
     for path, name in named:
         with findings:
             try:
@@ -401,32 +405,32 @@ def _check_files(study: StudySpec, findings: Findings) -> None:
 
 def _check_names(study: StudySpec, findings: Findings) -> None:
     """StudyError for the first traffic or link among the options of quantities that no cell has."""
-    known: Mapping[str, set[str]] = _names_in(study.base)
+    names: Mapping[str, set[str]] = _names_in(study.base)
     everywhere = False
     for index, quantity in enumerate(study.outline.quantities):
-        for option in known.keys() & quantity.options.keys():
+        for option in names.keys() & quantity.options.keys():
             asked = quantity.options[option]
             for name in asked if isinstance(asked, list) else [asked]:
-                if name not in known[option] and findings.errors:
+                if name not in names[option] and findings.errors:
                     return  # the grids may be what is wrong, so other cells are unknown
-                if name not in known[option] and not everywhere:
+                if name not in names[option] and not everywhere:
                     everywhere = True  # an axis may rename what the first cell has
                     for cell in make_plan(study).cells:
                         for what, more in _names_in(study.model(cell.axes)).items():
-                            known[what].update(more)
-                if name not in known[option]:
+                            names[what].update(more)
+                if name not in names[option]:
                     what = "traffic" if option == "traffic" else "direction of a link"
                     raise study.place.error(
                         ("quantities", index, "options", option),
                         f'there is no {what} "{name}"',
-                        nearest(str(name), sorted(known[option])),
+                        nearest(str(name), sorted(names[option])),
                     )
 
 
 def _names_in(model: schema.Model) -> dict[str, set[str]]:
     """What the options `traffic` and `link` can name in a cell."""
     ends = [[[end] if isinstance(end, str) else end for end in link.between] for link in model.topology.links]
-    pairs = [(a, b) for one, other in ends for a in one for b in other]
+    pairs = [(a, b) for left, other in ends for a in left for b in other]
     return {
         "traffic": {entry.name for entry in model.traffic},
         "link": {name for a, b in pairs for name in (f"{a}>{b}", f"{b}>{a}")},

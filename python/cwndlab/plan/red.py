@@ -17,31 +17,31 @@ MEAN_PACKET = 1000
 
 
 def thresholds(
-    made: Mapping[str, Any], levels: Mapping[str, Any], unit: object, at: KeyPath
+    queue: Mapping[str, Any], levels: Mapping[str, Any], unit: object, at: KeyPath
 ) -> dict[str, Any]:
     """What these thresholds add to a queue whose other keys are made; StudyError if their units differ.
 
     Packets make a limit in BDPs one in packets. Equal thresholds mark or drop from there on: the lower one
     moves by the least that a number can. `unit` is what the study says of it.
     """
-    bare = "size" if made["kind"] == "linux-red" or unit == "bytes" else "packets"
-    found = {
+    bare = "size" if queue["kind"] == "linux-red" or unit == "bytes" else "packets"
+    levels_by_key = {
         key: (isinstance(level, str) and knobs.quantity(level, (*at, key))) or (bare, level)
         for key, level in levels.items()
     }
-    waits_for_bdp = made["kind"] == "red" and made.get("limit") == 0 and unit is None
+    waits_for_bdp = queue["kind"] == "red" and queue.get("limit") == 0 and unit is None
     added: dict[str, Any] = {}
-    if waits_for_bdp and found and all(kind == "packets" for kind, _ in found.values()):
+    if waits_for_bdp and levels_by_key and all(kind == "packets" for kind, _ in levels_by_key.values()):
         added["unit"] = "packets"
-    in_bytes = made["kind"] == "linux-red" or added.get("unit", made.get("unit")) == "bytes"
-    for key, (kind, value) in found.items():
+    in_bytes = queue["kind"] == "linux-red" or added.get("unit", queue.get("unit")) == "bytes"
+    for key, (kind, value) in levels_by_key.items():
         if kind in ("size", "packets") and (kind == "size") != in_bytes:
             right = 'write limit and thresholds in packets ("15pkt") or all of them in bytes ("22kB")'
             counts = "bytes" if in_bytes else "packets"
             wrong = f"the limit of this queue counts {counts}, {levels[key]!r} does not"
             raise problem_at((*at, key), wrong, right)
         added[key] = value
-    if made["kind"] == "red" and "min_th" in added and added["min_th"] == added.get("max_th"):
+    if queue["kind"] == "red" and "min_th" in added and added["min_th"] == added.get("max_th"):
         added["min_th"] = math.nextafter(added["max_th"], 0.0)
     return added
 

@@ -68,22 +68,22 @@ class Compiled:
     @property
     def stacks(self) -> dict[str, int]:
         """The QUIC stacks that it asks for, each with the first traffic entry that does."""
-        found: dict[str, int] = {}
+        stacks: dict[str, int] = {}
         for index, entry in enumerate(self.scenario["traffic"]):
             if "stack" in entry:
-                found.setdefault(str(entry["stack"]["stack"]), index)
-        return found
+                stacks.setdefault(str(entry["stack"]["stack"]), index)
+        return stacks
 
     @property
     def kernel_laws(self) -> dict[str, int]:
         """The congestion controls that only kernels have, each with the first TCP that asks for it."""
-        found = [kernel_law(config["window_law"]) for config in self.scenario["tcp"]]
-        return {name: found.index(name) for name in found if name is not None}
+        laws = [kernel_law(config["window_law"]) for config in self.scenario["tcp"]]
+        return {name: laws.index(name) for name in laws if name is not None}
 
     @property
     def _laws(self) -> list[Mapping[str, Any]]:
-        found = [config["window_law"] for config in self.scenario["tcp"]]
-        return [law["external"] for law in found if isinstance(law, Mapping) and "external" in law]
+        laws = [config["window_law"] for config in self.scenario["tcp"]]
+        return [law["external"] for law in laws if isinstance(law, Mapping) and "external" in law]
 
 
 def _is_certain(queue: Mapping[str, Any]) -> bool:
@@ -134,9 +134,9 @@ def most_bits(scenario: Mapping[str, Any]) -> float:
 
 def red_unit(queue: Mapping[str, Any]) -> str:
     """The unit of the thresholds and the average of a queue's RED, or of that of one of its classes."""
-    for one in (queue, *(part.get("queue", {}) for part in queue.get("classes", ()))):
-        if one.get("kind") == "red":
-            return str(one.get("unit", "packets"))
+    for inner in (queue, *(part.get("queue", {}) for part in queue.get("classes", ()))):
+        if inner.get("kind") == "red":
+            return str(inner.get("unit", "packets"))
     return "packets"
 
 
@@ -168,12 +168,12 @@ def indices_of_flow(names: Sequence[str], flow: str | None, kinds: str = "") -> 
 
     NotFoundError with the nearest if there are none; `kinds` says which flows have names: " of TCP".
     """
-    found = [k for k, name in enumerate(names) if flow in (None, name, flow_of(name))]
-    if not found:
-        known = dict.fromkeys([*map(flow_of, names), *names])
-        which = f'no flow "{flow}"{kinds}; {nearest(str(flow), known)}'
-        raise NotFoundError(which if known else f"there is no flow{kinds}")
-    return found
+    indices = [k for k, name in enumerate(names) if flow in (None, name, flow_of(name))]
+    if not indices:
+        flows = dict.fromkeys([*map(flow_of, names), *names])
+        which = f'no flow "{flow}"{kinds}; {nearest(str(flow), flows)}'
+        raise NotFoundError(which if flows else f"there is no flow{kinds}")
+    return indices
 
 
 def has_connections(entry: Mapping[str, Any]) -> bool:
@@ -202,13 +202,13 @@ def core_error(compiled: Compiled, refused: ScenarioRefused) -> StudyError:
         right = None
         if unknown is not None:
             is_key, name, names = unknown
-            known, given = [_plain(name) for name in names], _plain(name)
-            if given in known:  # the key is right, and its value has not the unit that it needs
-                suffix = UNIT_SUFFIX.search(names[known.index(given)])
+            keys, given = [_plain(name) for name in names], _plain(name)
+            if given in keys:  # the key is right, and its value has not the unit that it needs
+                suffix = UNIT_SUFFIX.search(names[keys.index(given)])
                 problem, right = "the value does not fit", suffix and f"write {_UNITS[suffix[1]]}"
             else:
                 problem = f"unknown {'key' if is_key else 'name'} {given!r}"
-                right = nearest(given, known)
+                right = nearest(given, keys)
         elif problem.startswith("missing field"):
             problem = _missing_keys(compiled, path) or problem
         findings.note(problem_at(at, problem, right))

@@ -51,16 +51,16 @@ def is_failure(name: str) -> bool:
 
 def failed_connections(runs: Iterable[Mapping[str, Value]]) -> list[FailedConnections]:
     """The connections of a cell's runs that failed, most first."""
-    found: dict[str, list[float]] = {}
+    durations: dict[str, list[float]] = {}
     for values in runs:
         for name, value in values.items():
             if is_failure(name) and isinstance(value, float):
-                found.setdefault(name.removeprefix(_PREFIX), []).append(value)
-    made = []
-    for name, counts in found.items():
+                durations.setdefault(name.removeprefix(_PREFIX), []).append(value)
+    failed = []
+    for name, counts in durations.items():
         flow, reason = name.split("\t", 1)
-        made.append(FailedConnections(flow, reason, int(sum(counts)), len(counts)))
-    return sorted(made, key=lambda one: (-one.connections, one.flow, one.reason))
+        failed.append(FailedConnections(flow, reason, int(sum(counts)), len(counts)))
+    return sorted(failed, key=lambda group: (-group.connections, group.flow, group.reason))
 
 
 def failures_text(failed: Sequence[FailedConnections], runs: int) -> str:
@@ -70,8 +70,10 @@ def failures_text(failed: Sequence[FailedConnections], runs: int) -> str:
     '3 connections of quic failed (3 of 10 runs): too many gaps in stream buffer'
     """
     parts = []
-    for one in failed[:SHOWN]:
-        among = f" ({one.runs} of {number_of(runs, 'run')})" if runs > 1 else ""
-        parts.append(f"{number_of(one.connections, 'connection')} of {one.flow} failed{among}: {one.reason}")
-    rest = sum(one.connections for one in failed[SHOWN:])
+    for group in failed[:SHOWN]:
+        among = f" ({group.runs} of {number_of(runs, 'run')})" if runs > 1 else ""
+        parts.append(
+            f"{number_of(group.connections, 'connection')} of {group.flow} failed{among}: {group.reason}"
+        )
+    rest = sum(group.connections for group in failed[SHOWN:])
     return "; ".join(parts + ([f"{number_of(rest, 'connection')} more failed"] if rest else []))

@@ -43,11 +43,11 @@ def to_numpy(column: pa.ChunkedArray) -> Column:
         return np.concatenate(parts) if parts else np.array([], dtype=object)
     gaps = column.null_count > 0
     if pa.types.is_list(kind) and not gaps:
-        lists = [one for chunk in column.chunks for one in _lists(chunk)]
-        found = np.empty(len(lists), dtype=object)
-        for row, one in enumerate(lists):
-            found[row] = one
-        return found
+        lists = [item for chunk in column.chunks for item in _lists(chunk)]
+        column_of_lists = np.empty(len(lists), dtype=object)
+        for row, item in enumerate(lists):
+            column_of_lists[row] = item
+        return column_of_lists
     truths = pa.types.is_boolean(kind) and not gaps
     if not (truths or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return np.asarray(column.to_numpy())
@@ -72,7 +72,7 @@ def _numbers(chunk: pa.Array, gaps: bool | None = None) -> Column:
     `gaps` tells that the column has nulls, if they are in another chunk: its numbers get the same type.
     """
     dtype = np.dtype(chunk.type.to_pandas_dtype())
-    known, data = chunk.buffers()
+    validity, data = chunk.buffers()
     if not len(chunk):
         return np.array([], dtype=dtype)
     values = (
@@ -85,7 +85,7 @@ def _numbers(chunk: pa.Array, gaps: bool | None = None) -> Column:
     whole = np.issubdtype(dtype, np.integer)
     values = values.astype(np.int64) if whole else values.copy()
     if chunk.null_count:
-        values[~_bits(known, chunk)] = -1 if whole else np.nan
+        values[~_bits(validity, chunk)] = -1 if whole else np.nan
     return values
 
 
@@ -97,8 +97,8 @@ def _lists(chunk: pa.Array) -> Iterator[Column]:
 def _bits(bits: pa.Buffer, chunk: pa.Array) -> Column:
     """The truth values of a bit map, in an array's order."""
     first, shift = divmod(chunk.offset, 8)
-    found = np.unpackbits(np.frombuffer(bits, np.uint8, offset=first), bitorder="little")
-    return found[shift : shift + len(chunk)].view(np.bool_)
+    unpacked = np.unpackbits(np.frombuffer(bits, np.uint8, offset=first), bitorder="little")
+    return unpacked[shift : shift + len(chunk)].view(np.bool_)
 
 
 class WholeRun:
@@ -121,9 +121,9 @@ class WholeRun:
     def columns(self, table: str) -> Mapping[str, Column]:
         """The columns of a record table as numpy arrays, each converted on first access."""
         if table not in self._columns:
-            found = self._recorded(table)
-            if isinstance(found, Table) and len(found) <= SMALL:
-                self._columns[table] = EngineColumns(found)
+            columns = self._recorded(table)
+            if isinstance(columns, Table) and len(columns) <= SMALL:
+                self._columns[table] = EngineColumns(columns)
             else:
                 self._columns[table] = TableColumns(self.table(table))
         return self._columns[table]
@@ -220,12 +220,12 @@ class EngineColumns(TableColumns):
 
 
 def _engine_column(table: Table, name: str) -> Column:
-    found = table.column(name)
-    if found is None:
+    chunked = table.column(name)
+    if chunked is None:
         from cwndlab.base.arrow_tables import read_table
 
         return to_numpy(read_table(table).column(name))
-    kind, data, words = found
+    kind, data, words = chunked
     values = np.frombuffer(data, kind)
     return values if words is None else np.array([*words, None], dtype=object)[values]
 

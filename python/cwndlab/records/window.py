@@ -284,16 +284,16 @@ def _counters(snapshot: Columns) -> list[str]:
     return [name for name in snapshot if name not in ("time_ns", "connection", "traffic")]
 
 
-def _find(wanted: Column, known: Column) -> Index:
+def _find(wanted: Column, present: Column) -> Index:
     """Where each of `wanted` is in `known`, in which all of them are."""
-    order = np.argsort(known, kind="stable")
-    at = np.searchsorted(known, wanted, sorter=order)
-    if len(wanted) and (at >= len(known)).any():
+    order = np.argsort(present, kind="stable")
+    at = np.searchsorted(present, wanted, sorter=order)
+    if len(wanted) and (at >= len(present)).any():
         raise RuntimeError("a connection that was open is missing in a snapshot")
-    found: Index = order[at] if len(wanted) else np.empty(0, dtype=np.intp)
-    if not np.array_equal(known[found], wanted):
+    index: Index = order[at] if len(wanted) else np.empty(0, dtype=np.intp)
+    if not np.array_equal(present[index], wanted):
         raise RuntimeError("a connection that was open is missing in a snapshot")
-    return found
+    return index
 
 
 def equals(columns: Columns, name: str, word: str) -> NDArray[np.bool_]:

@@ -112,16 +112,16 @@ def make_legend(
     size = {"symbolType": symbol, "symbolSize": side**2, "symbolStrokeWidth": 2.5, "symbolOpacity": 1}
     # That of several panels is above their titles.
     offset = LINE * (1 + len(title_lines(y_title, spec))) if panels == 1 else LINE
-    made = {**size, "columns": columns, "columnPadding": COLUMN_GAP, "offset": offset, "labelLimit": room}
+    legend = {**size, "columns": columns, "columnPadding": COLUMN_GAP, "offset": offset, "labelLimit": room}
     if head:
         beside = (
             columns == len(labels) and sum(widths) + COLUMN_GAP * columns + LETTER * len(head) <= room
         )  # in one line
         left = {"titleOrient": "left", "titleAnchor": "middle", "titlePadding": COLUMN_GAP}
-        made |= {"title": head, **(left if beside else {})}
+        legend |= {"title": head, **(left if beside else {})}
     if all(lines[name] == [name] for name in labels):
-        return made
-    return {**made, "values": list(labels), "labelExpr": label_lines(lines)}
+        return legend
+    return {**legend, "values": list(labels), "labelExpr": label_lines(lines)}
 
 
 def _split_head(labels: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
@@ -201,5 +201,5 @@ def flat_title(title: str, spec: Figure) -> Spec:
 
 def panel_of_size(chart: Spec, title: str, spec: Figure) -> Spec:
     """A panel of the size and with the title that it has in the figure."""
-    made = {**chart, "width": panel_width(spec), "height": panel_height(spec)}
-    return {**made, "title": wrap(title, (panel_width(spec) + ROOM) // BOLD)} if title else made
+    panel = {**chart, "width": panel_width(spec), "height": panel_height(spec)}
+    return {**panel, "title": wrap(title, (panel_width(spec) + ROOM) // BOLD)} if title else panel

@@ -28,7 +28,7 @@ def leave_out_columns(judged: JudgedTable) -> tuple[JudgedTable, list[str]]:
     if not kept or len(kept) == len(columns):
         return judged, []
     specs = judged.spec.columns
-    titles = [f"{one.group}, {one.heading}" if one.group else one.heading for one in specs]
+    titles = [f"{column.group}, {column.heading}" if column.group else column.heading for column in specs]
     said = [f"Not measured in any cell: {join_words([titles[at] for at in empty])}."] if empty else []
     if equal:
         values = "; ".join(f"{titles[at]}: {text}" for at, text in equal.items())
@@ -58,8 +58,8 @@ def align_digits(judged: JudgedTable) -> JudgedTable:
 
 
 def _column_digits(cells: Sequence[JudgedCell]) -> int | None:
-    found = [abs(cell.estimate.value) for cell in cells if cell.estimate is not None]
-    sizes = sorted(size for size in found if size > 0.0 and math.isfinite(size))
+    magnitudes = [abs(cell.estimate.value) for cell in cells if cell.estimate is not None]
+    sizes = sorted(size for size in magnitudes if size > 0.0 and math.isfinite(size))
     if any(cell.published or cell.digits is not None for cell in cells) or len(sizes) < 2:
         return None
     if sizes[-1] >= WIDE * sizes[0] or all(size.is_integer() for size in sizes):

@@ -35,7 +35,7 @@ def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _varied(tables: Mapping[str, Any]) -> dict[str, str]:
     """The keys that axes set in place of the values as written, each with the axis's title."""
-    found = {}
+    titles = {}
     axes = tables.get("axes")
     for name, axis in axes.items() if isinstance(axes, Mapping) else ():
         if not isinstance(axis, Mapping):
@@ -46,8 +46,8 @@ def _varied(tables: Mapping[str, Any]) -> dict[str, str]:
             if isinstance(value, Mapping):
                 paths += value.get("set", {})
         for path in paths:
-            found[str(path)] = str(axis.get("title", name))
-    return found
+            titles[str(path)] = str(axis.get("title", name))
+    return titles
 
 
 def _last_parts(varied: Mapping[str, str], prefix: str) -> dict[str, str]:
@@ -190,7 +190,7 @@ def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, list):
-        return join_words([_value_text(one) for one in value])
+        return join_words([_value_text(part) for part in value])
     if not isinstance(value, Mapping):
         return space_unit(str(value))
     others = ", ".join(

@@ -118,14 +118,14 @@ def read_readme(folder: Path) -> str:
 def _plain_table(study: StudySpec) -> Sequence[AnyTable]:
     """All numbers of all cells, for a study that lays out no table."""
     outline = study.outline
-    known = {quantity.name: quantity for quantity in outline.quantities}
+    quantities = {quantity.name: quantity for quantity in outline.quantities}
     columns = [
         Column(
-            heading=with_unit(quantity.title or quantity.name, metrics.unit_of(quantity, known)),
+            heading=with_unit(quantity.title or quantity.name, metrics.unit_of(quantity, quantities)),
             quantity=quantity.name,
         )
         for quantity in outline.quantities
-        if not metrics.is_list(quantity, known)
+        if not metrics.is_list(quantity, quantities)
     ]
     if not columns or outline.grids:  # of which cells may have different axes
         return []
@@ -174,22 +174,22 @@ def _paragraph_text(template: str, results: Results) -> str:
 
     evaluator = Evaluator(results)
     places = {match[0]: _field(match, evaluator) for match in _PLACE.finditer(template)}
-    open_axes = list(dict.fromkeys(axis for found in places.values() for axis in found.axes))
+    open_axes = list(dict.fromkeys(axis for selected in places.values() for axis in selected.axes))
     if len(open_axes) > 1:
         problem = f"not a single number, but one for each value of {' and '.join(open_axes)}"
         raise StudyError(problem, key=KEY, right="reduce it, as median(…)")
 
     def text(key: Key) -> str:
         def value(match: re.Match[str]) -> str:
-            found = places[match[0]]
-            return number(found.interval(key if found.axes else ()).value, _split(match[1])[1])
+            field = places[match[0]]
+            return number(field.interval(key if field.axes else ()).value, _split(match[1])[1])
 
         return " ".join(_PLACE.sub(value, template).split())
 
     if not open_axes:
         return text(())
     (axis,) = open_axes
-    keys = dict.fromkeys(key for found in places.values() if found.axes for key in found.data)
+    keys = dict.fromkeys(key for selected in places.values() if selected.axes for key in selected.data)
     if len(keys) == 1:
         return text(*keys)
     return " ".join(f"{results.labels.setting(axis, *key)}. {text(key)}" for key in keys)
@@ -200,12 +200,12 @@ def _field(match: re.Match[str], evaluator: Evaluator) -> Field:
     from cwndlab.study.grammar import ExpressionError
 
     try:
-        found = evaluator.evaluate(_split(match[1])[0])
-        if found.condition:
+        field = evaluator.evaluate(_split(match[1])[0])
+        if field.condition:
             raise ExpressionError("not a number", 1, "a condition is a claim")
     except ExpressionError as error:
         raise StudyError(f"{error.problem} in {match[0]}", key=KEY, right=error.right) from error
-    return found
+    return field
 
 
 def _split(inside: str) -> tuple[str, int | None]:

@@ -77,8 +77,8 @@ class Drawing(NamedTuple):
     @property
     def is_wide(self) -> bool:
         """Whether it needs the whole width of a page."""
-        found = re.match(r'<svg [^>]*?width="(\d+)', self.svg)
-        return found is not None and int(found[1]) > BROAD
+        match = re.match(r'<svg [^>]*?width="(\d+)', self.svg)
+        return match is not None and int(match[1]) > BROAD
 
     @property
     def svg_file(self) -> str:
@@ -124,21 +124,21 @@ def draw(spec: Figure, results: Results) -> Drawing:
 
 
 def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
-    found = series.curves(spec, results)
-    if not found:
+    curves = series.curves(spec, results)
+    if not curves:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
     unit = series.unit_of(spec, results)
     name = results.labels.title(spec.drawn_quantities[0])
     x_title = spec.x_title or with_unit(name, unit)
-    names = list(dict.fromkeys(c.series for c in found))
+    names = list(dict.fromkeys(c.series for c in curves))
     rows: dict[str, list[Row]] = {}
     charts = []
-    shown = list(dict.fromkeys(c.panel for c in found))
+    shown = list(dict.fromkeys(c.panel for c in curves))
     for number, panel in enumerate(shown):
         data = f"panel{number}"
         rows[data] = [
             {"x": float(v), "y": float(s), "series": c.series}
-            for c in found
+            for c in curves
             if c.panel == panel
             for v, s in zip(c.value, c.share, strict=True)
             if v > 0 or not spec.log_x  # the curve begins at the share of what a logarithm cannot show
@@ -159,15 +159,15 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
 
 def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
     """The 1-sigma contour and the median of the runs of each cell, as in RFC 7928, section 2.7."""
-    found = series.ellipses(spec, results)
-    if not found:
+    ellipses = series.ellipses(spec, results)
+    if not ellipses:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
     titles = [
         with_unit(results.labels.title(name), results.labels.unit(name))
         for name in (spec.x or "", spec.drawn_quantities[0])
     ]
     x_title, y_title = spec.x_title or titles[0], spec.y_title or titles[1]
-    names = list(dict.fromkeys(one.series for one in found))
+    names = list(dict.fromkeys(ellipse.series for ellipse in ellipses))
     rows: dict[str, list[Row]] = {}
     charts = []
     at = {
@@ -177,15 +177,17 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
             "series:N", names, PALETTE, legend=make_legend(name_series(names), "circle", spec)
         ),
     }
-    for number, panel in enumerate(dict.fromkeys(one.panel for one in found)):
-        shown = [one for one in found if one.panel == panel]
+    for number, panel in enumerate(dict.fromkeys(ellipse.panel for ellipse in ellipses)):
+        shown = [ellipse for ellipse in ellipses if ellipse.panel == panel]
         contours, centres = f"contours{number}", f"centres{number}"
         rows[contours] = [
-            {"x": float(a), "y": float(b), "place": k, "cell": cell, "series": one.series}
-            for cell, one in enumerate(shown)
-            for k, (a, b) in enumerate(zip(one.x, one.y, strict=True))
+            {"x": float(a), "y": float(b), "place": k, "cell": cell, "series": ellipse.series}
+            for cell, ellipse in enumerate(shown)
+            for k, (a, b) in enumerate(zip(ellipse.x, ellipse.y, strict=True))
         ]
-        rows[centres] = [{"x": one.centre[0], "y": one.centre[1], "series": one.series} for one in shown]
+        rows[centres] = [
+            {"x": ellipse.centre[0], "y": ellipse.centre[1], "series": ellipse.series} for ellipse in shown
+        ]
         around = {**at, "order": field("place:Q"), "detail": field("cell:N")}
         around["strokeDash"] = look_by_name("series:N", names, choose_dashes(names, spec), legend=None)
         layers = {

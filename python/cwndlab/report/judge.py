@@ -151,8 +151,10 @@ def _keep_run_variants(spec: Listing, results: Results) -> Listing:
     """The listing without those of its variants of which nothing was run, if something of another was."""
     run = []
     for variant in spec.variants:
-        known = {name: [label(value) for value in results.axes.get(name, ())] for name in variant.where}
-        if all(label(one) in known[name] for name, all_ in variant.where.items() for one in as_list(all_)):
+        present = {name: [label(value) for value in results.axes.get(name, ())] for name in variant.where}
+        if all(
+            label(value) in present[name] for name, all_ in variant.where.items() for value in as_list(all_)
+        ):
             run.append(variant)
     return spec.model_copy(update={"variants": run}) if run else spec
 
@@ -248,9 +250,9 @@ def _check_records(study: StudySpec, results: Results, scenario: Callable[[str],
         if figure.kind not in RECORDED:
             continue
         for _, _, cell in series.figure_cells(figure, results):
-            found = _missing_record(figure, scenario(cell.id))
-            if found is not None:
-                key, problem, right = found
+            missing = _missing_record(figure, scenario(cell.id))
+            if missing is not None:
+                key, problem, right = missing
                 raise study.place.error(("figures", index, key), f"cell {cell.id}: {problem}", right)
 
 

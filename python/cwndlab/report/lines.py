@@ -65,14 +65,14 @@ def draw(
 
     `named`: the names of lines are at their ends if there is room; else in a legend.
     """
-    found = series.points(spec, results)
-    if not found:
+    points = series.points(spec, results)
+    if not points:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
     x_title, y_title = titles(spec, results)
-    numeric = all(isinstance(p.x, int | float) and not isinstance(p.x, bool) for p in found) and not bars
-    names = list(dict.fromkeys(p.series for p in found))
-    panels = list(dict.fromkeys(p.panel for p in found))
-    many = len(found) > MANY * max(1, len(names))
+    numeric = all(isinstance(p.x, int | float) and not isinstance(p.x, bool) for p in points) and not bars
+    names = list(dict.fromkeys(p.series for p in points))
+    panels = list(dict.fromkeys(p.panel for p in points))
+    many = len(points) > MANY * max(1, len(names))
     labels = name_series(names)
     room = room_for(list(labels.values()), spec) if named and not bars and len(panels) == 1 else 0
     symbol = "square" if bars else "stroke"
@@ -80,7 +80,7 @@ def draw(
     colours = choose_colours(names, results.labels.flows, spec, bars=bars)
     colour = look_by_name("series:N", names, colours, legend=legend)
     dash = look_by_name("series:N", names, choose_dashes(names, spec), legend=legend)
-    parts = {f"panel{k}": [p for p in found if p.panel == panel] for k, panel in enumerate(panels)}
+    parts = {f"panel{k}": [p for p in points if p.panel == panel] for k, panel in enumerate(panels)}
     rows = {name: _rows(mine, spec, results, numeric=numeric) for name, mine in parts.items()}
     charts = []
     scales = Vertical.from_panels(list(rows.values()), spec)
@@ -189,8 +189,8 @@ def _spread(ends: Spec, along: Vertical, *, wide: bool) -> Spec:
 
 def _lines(at: Spec, dash: Spec | None, *, points: bool) -> list[Spec]:
     """Lines, with dashes if there are several, and with their points."""
-    made = [mark("line", {**at, "strokeDash": dash} if dash else at, strokeWidth=2)]
-    return [*made, mark("point", at, filled=True, size=36, opacity=1)] if points else made
+    layers = [mark("line", {**at, "strokeDash": dash} if dash else at, strokeWidth=2)]
+    return [*layers, mark("point", at, filled=True, size=36, opacity=1)] if points else layers
 
 
 def _bars(at: Spec, names: Sequence[str], colours: Sequence[str], spec: Figure, legend: Spec | None) -> Spec:

@@ -175,25 +175,25 @@ Windows: TypeAlias = Mapping[tuple[str, str], tuple[float, float]]
 def definitions(quantities: Iterable[Quantity], results: Results, windows: Windows) -> list[Definition]:
     """The metrics behind these quantities, in the study's order, and the window that each measured."""
     by_metric: dict[str, list[Quantity]] = {}
-    known = {quantity.name: quantity for quantity in quantities}
-    for quantity in known.values():
+    by_name = {quantity.name: quantity for quantity in quantities}
+    for quantity in by_name.values():
         if quantity.metric is not None:
             by_metric.setdefault(quantity.metric, []).append(quantity)
-    found = [
+    listed = [
         Definition(
             _short_titles(asked),
             name,
             _paragraphs(metrics.get(name).formula),
-            tuple(_words(q, known, results, windows) for q in asked),
+            tuple(_words(q, by_name, results, windows) for q in asked),
         )
         for name, asked in by_metric.items()
     ]
     derived = tuple(
-        f"{q.title or q.name}: {q.derived}, run by run" for q in known.values() if q.derived is not None
+        f"{q.title or q.name}: {q.derived}, run by run" for q in by_name.values() if q.derived is not None
     )
     if derived:
-        titles = "; ".join(q.title or q.name for q in known.values() if q.derived is not None)
-        found.append(
+        titles = "; ".join(q.title or q.name for q in by_name.values() if q.derived is not None)
+        listed.append(
             Definition(
                 titles[:1].upper() + titles[1:],
                 "derived",
@@ -201,7 +201,7 @@ def definitions(quantities: Iterable[Quantity], results: Results, windows: Windo
                 derived,
             )
         )
-    return found
+    return listed
 
 
 def _short_titles(quantities: Sequence[Quantity]) -> str:
@@ -211,32 +211,32 @@ def _short_titles(quantities: Sequence[Quantity]) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _words(quantity: Quantity, known: Mapping[str, Quantity], results: Results, windows: Windows) -> str:
+def _words(quantity: Quantity, by_name: Mapping[str, Quantity], results: Results, windows: Windows) -> str:
     details = [f"{name} = {value}" for name, value in quantity.options.items()]
     if quantity.within is not None:
         details.append(f"{quantity.within} of each run")
     if window := _window(quantity.name, results, windows):
         details.append(f"measured {window}")
     title = quantity.title or quantity.name.replace("_", " ")
-    words = with_unit(title, metrics.unit_of(quantity, known))
+    words = with_unit(title, metrics.unit_of(quantity, by_name))
     if details:
         words += f": {', '.join(details)}"
-    more = [text for text in (_adjustment(quantity, known, results), quantity.about) if text]
+    more = [text for text in (_adjustment(quantity, by_name, results), quantity.about) if text]
     return ". ".join((words, *more))
 
 
-def _adjustment(quantity: Quantity, known: Mapping[str, Quantity], results: Results) -> str:
+def _adjustment(quantity: Quantity, by_name: Mapping[str, Quantity], results: Results) -> str:
     """What the quantity's means are adjusted for, and how many runs that saves; else ""."""
     saved = [
-        (plain / found.half_width) ** 2
+        (plain / interval.half_width) ** 2
         for cell in (results.cells if quantity.adjust_for else ())
         if (sample := results.sample(cell.id, quantity.name)).adjusted is not None
-        if (found := sample.estimate()).half_width > 0.0
+        if (interval := sample.estimate()).half_width > 0.0
         if (plain := replace(sample, controls=()).estimate().half_width) > 0.0
     ]
     if not saved:
         return ""
-    names = " and ".join(known[name].title or name.replace("_", " ") for name in quantity.adjust_for)
+    names = " and ".join(by_name[name].title or name.replace("_", " ") for name in quantity.adjust_for)
     return (
         f"Adjusted for {names}, which gives intervals as of {float(np.median(saved)):.1f} times as many runs "
         f"(median of {len(saved)} cells)"
@@ -245,14 +245,14 @@ def _adjustment(quantity: Quantity, known: Mapping[str, Quantity], results: Resu
 
 def _window(quantity: str, results: Results, windows: Windows) -> str:
     """The part of the run that was measured, and in which cells if it differs between them."""
-    found = {cell.id: windows.get((cell.id, quantity)) for cell in results.cells}
-    if len(set(found.values())) > 1:  # that of cells without a number says nothing
+    spans = {cell.id: windows.get((cell.id, quantity)) for cell in results.cells}
+    if len(set(spans.values())) > 1:  # that of cells without a number says nothing
         data = results.data
-        found = {c: w for c, w in found.items() if any(_is_number(v) for v in data.get((c, quantity), ()))}
+        spans = {c: w for c, w in spans.items() if any(_is_number(v) for v in data.get((c, quantity), ()))}
     cells: dict[tuple[float, float] | None, list[CellInfo]] = {}
     for cell in results.cells:
-        if cell.id in found:
-            cells.setdefault(found[cell.id], []).append(cell)
+        if cell.id in spans:
+            cells.setdefault(spans[cell.id], []).append(cell)
     words = {window: f"from {window[0]:g} s to {window[1]:g} s" for window in cells if window is not None}
     if len(words) < 2:
         return "".join(words.values())
@@ -264,8 +264,8 @@ def _window(quantity: str, results: Results, windows: Windows) -> str:
     if len(words) > FEW_WINDOWS:
         start, end = (sorted({w[place] for w in words}) for place in (0, 1))
         ends = [
-            f"{found[0]:g} s" if len(found) == 1 else f"{found[0]:g} … {found[-1]:g} s"
-            for found in (start, end)
+            f"{spans[0]:g} s" if len(spans) == 1 else f"{spans[0]:g} … {spans[-1]:g} s"
+            for spans in (start, end)
         ]
         return f"from {ends[0]} to {ends[1]}, depending on the cell"
     return ", ".join(f"{words[w]} (cells: {len(cells[w])})" for w in words)
@@ -307,7 +307,7 @@ NBSP = "\N{NO-BREAK SPACE}"
 def formulas_as_text(text: str) -> str:
     """A text, each formula in it as Unicode."""
     return _FORMULA.sub(
-        lambda found: tex_as_text(next(one for one in found.groups() if one is not None)), text
+        lambda match: tex_as_text(next(group for group in match.groups() if group is not None)), text
     )
 
 

@@ -299,11 +299,11 @@ class ReportView(NamedTuple):
     @property
     def causes(self) -> Mapping[str, Sequence[str]]:
         """The claims that fail, by the finding that explains them."""
-        found: dict[str, list[str]] = {}
+        causes: dict[str, list[str]] = {}
         for claim in self.claims:
             if claim.cause:
-                found.setdefault(claim.cause, []).append(claim.id)
-        return found
+                causes.setdefault(claim.cause, []).append(claim.id)
+        return causes
 
     @property
     def drawings(self) -> "tuple[Drawing, ...]":

@@ -29,8 +29,8 @@ def overlay(a: Results, b: Results, names: tuple[str, str]) -> Results:
     for name, results in zip(names, (a, b), strict=True):
         ids = {cell.id: f"{axis}={name},{cell.id}" for cell in results.cells}
         cells += [CellInfo(ids[cell.id], {**cell.axes, axis: name}) for cell in results.cells]
-        seeds |= {made: results.seeds.get(id_, "") for id_, made in ids.items()}
-        deterministic |= {made for id_, made in ids.items() if id_ in results.deterministic}
+        seeds |= {ids[id_]: results.seeds.get(id_, "") for id_ in ids}
+        deterministic |= {ids[id_] for id_ in ids if id_ in results.deterministic}
         data |= {(ids[id_], q): values for (id_, q), values in results.data.items() if id_ in ids}
     labels = replace(
         a.labels,

@@ -88,9 +88,9 @@ def page(template: str, *, css: str = "", drawings: Sequence[Drawing] = (), **co
             for f in drawings
         }
     css = f"{_colours()}\n{style('style')}{css}"
-    made = _environment(False).get_template(f"{template}.j2")
+    compiled = _environment(False).get_template(f"{template}.j2")
     # The engine, most of a small page, is ASCII: on its own it is encoded faster than in a page that is not.
-    parts = made.generate(css=Markup(css), svg=svg, drawings=drawings, **content)
+    parts = compiled.generate(css=Markup(css), svg=svg, drawings=drawings, **content)
     return b"".join(part.encode() for part in parts)
 
 

@@ -83,22 +83,22 @@ class Footnotes:
 
     def numbers(self, *texts: str) -> tuple[int, ...]:
         """The numbers of these notes; empty ones have none."""
-        found = []
+        numbers = []
         for text in filter(None, texts):
             counts = [int(count.replace(",", "")) for count in _REPLICATES.findall(text)]
             note = _REPLICATES.sub("{}", text) if counts else text
             self._notes.setdefault(note, []).extend(counts)
-            found.append(list(self._notes).index(note) + 1)
-        return tuple(found)
+            numbers.append(list(self._notes).index(note) + 1)
+        return tuple(numbers)
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The notes in the order of their numbers."""
-        made = []
+        texts = []
         for note, counts in self._notes.items():
             ends = " to ".join(f"{end:,}" for end in sorted({min(counts), max(counts)})) if counts else ""
-            made.append(note.replace("{}", f"about {ends} replicates") if counts else note)
-        return tuple(made)
+            texts.append(note.replace("{}", f"about {ends} replicates") if counts else note)
+        return tuple(texts)
 
 
 # ── parts ────────────────────────────────────────────
@@ -181,14 +181,14 @@ def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Labels) ->
     ends: dict[Hashable, list[float]] = {}
     scales: list[Hashable] = []
     for at, column in enumerate(judged.spec.columns):
-        found = [line[at].estimate for line in judged.cells]
-        intervals = [e.interval for e in found if e is not None and e.ci_low < e.ci_high]
-        unit = next((e.unit for e in found if e is not None), "")
+        estimates = [line[at].estimate for line in judged.cells]
+        intervals = [e.interval for e in estimates if e is not None and e.ci_low < e.ci_high]
+        unit = next((e.unit for e in estimates if e is not None), "")
         scales.append((column.group or at, unit))
         ends.setdefault(scales[-1], [0.0]).extend(
             end for interval in intervals for end in (interval.low, interval.high)
         )
-    made = []
+    shown_rows = []
     for row, line in zip(rows, judged.cells, strict=True):
         numbers = []
         for shown, cell, scale, column in zip(row.numbers, line, scales, judged.spec.columns, strict=True):
@@ -200,8 +200,8 @@ def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Labels) ->
                 )
                 shown = shown._replace(bar=(value, a, b, find_colour_place(column.heading, words.flows)))
             numbers.append(shown)
-        made.append(row._replace(numbers=tuple(numbers)))
-    return tuple(made)
+        shown_rows.append(row._replace(numbers=tuple(numbers)))
+    return tuple(shown_rows)
 
 
 def _methods_text(judged: JudgedTable, given: Sequence[str]) -> str:
@@ -260,11 +260,11 @@ def _key(table: JudgedTable, cell: JudgedCell) -> Key:
 def find_grounds(claims: Sequence[JudgedClaim], tables: Sequence[JudgedTable]) -> list[Collection[Key]]:
     """The numbers of the tables on which each claim rests, or if there are none, those of the same cells."""
     shown = {_key(table, cell) for table in tables for cell in table.numbers}
-    found: list[Collection[Key]] = []
+    grounds: list[Collection[Key]] = []
     for claim in claims:
         cells = {cell for cell, _ in claim.rests_on}
-        found.append(claim.rests_on & shown or {key for key in shown if key[0] in cells})
-    return found
+        grounds.append(claim.rests_on & shown or {key for key in shown if key[0] in cells})
+    return grounds
 
 
 def _unseen(judged: JudgedTable) -> str:
@@ -404,8 +404,8 @@ def claim_view(
         for table in tables
         if isinstance(table, TableView)
         for row in table.rows
-        for one in row.numbers
-        if position in one.claims
+        for number in row.numbers
+        if position in number.claims
     )
     claim = judged.claim
     note = " ".join(t for t in (claim.note, f"Source suspect: {claim.suspect}" if claim.suspect else "") if t)
@@ -441,4 +441,4 @@ def _detail_text(judged: JudgedClaim) -> str:
 
 def count(verdicts: Collection[Verdict]) -> Counts:
     """How often each verdict was given, the plain ones first."""
-    return {verdict: n for verdict in Verdict if (n := sum(one is verdict for one in verdicts))}
+    return {verdict: n for verdict in Verdict if (n := sum(given is verdict for given in verdicts))}

@@ -188,15 +188,15 @@ def _finding(outputs: Outputs, judged: Judged, figures: Sequence[Figure]) -> tup
 
 def _margins(grids: Sequence[Table], results: Results) -> str:
     """The margins of a study's published numbers in words, the plain one first."""
-    found: dict[str, list[str]] = {Margin().describe(): []}
+    titles_by_margin: dict[str, list[str]] = {Margin().describe(): []}
     for table in grids:
         for column in (c for c in table.columns if c.published is not None):
             unit = derived_unit(column.compare, results.labels.unit(column.quantity))
             words = margin_of(table, column, results).describe(unit)
             title = results.labels.title(column.quantity)
-            if title not in found.setdefault(words, []):
-                found[words].append(title)
-    plain, *others = found.items()
+            if title not in titles_by_margin.setdefault(words, []):
+                titles_by_margin[words].append(title)
+    plain, *others = titles_by_margin.items()
     return "; ".join((plain[0], *(f"{words} for {', '.join(titles)}" for words, titles in others)))
 
 
@@ -212,7 +212,7 @@ def places(
     A figure that has no cell in common with any table is left out.
     """
     shown = {table.id: _shown_in_table(table) for table in tables}
-    found = {}
+    nearest = {}
     for figure in figures:
         try:
             mine = _shown_in_figure(figure, results)
@@ -221,8 +221,8 @@ def places(
         alike = {name: tuple(map(_similarity, mine, its)) for name, its in shown.items()}
         best = max(alike, key=lambda name: alike[name], default="")
         if best and any(alike[best]):
-            found[figure.id] = best
-    return found
+            nearest[figure.id] = best
+    return nearest
 
 
 def _similarity(a: Set[Hashable], b: Set[Hashable]) -> float:

@@ -380,12 +380,12 @@ def _differences(judged: judge.Judged, result: RunResult) -> DifferencesView:
 
 def find_windows(campaign: Campaign, results: Results) -> dict[tuple[str, str], tuple[float, float]]:
     """From and to, in seconds, of what the metric of each quantity measures in each cell."""
-    found = {}
+    windows = {}
     for quantity in campaign.plan.study.outline.quantities:
         for cell in results.cells if quantity.metric is not None else ():
             start, end = window_of(campaign.scenario(cell.id), quantity.window_name)
-            found[cell.id, quantity.name] = (start / 1e9, end / 1e9)
-    return found
+            windows[cell.id, quantity.name] = (start / 1e9, end / 1e9)
+    return windows
 
 
 def _find_live_view(result: RunResult, judged: judge.Judged, content: Mapping[str, Any]) -> LiveView:

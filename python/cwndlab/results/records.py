@@ -56,8 +56,8 @@ class RecordTables(Mapping[str, pa.Table]):
 
     def __iter__(self) -> Iterator[str]:
         """The tables that were recorded."""
-        found = (item for cell in self._cells for item in self.source.tables(cell, 0).items())
-        return iter(sorted({name for name, table in found if name not in PROBES or table.num_rows}))
+        recorded = (item for cell in self._cells for item in self.source.tables(cell, 0).items())
+        return iter(sorted({name for name, table in recorded if name not in PROBES or table.num_rows}))
 
     def __contains__(self, name: object) -> bool:
         """Whether the table was recorded; nothing is simulated."""

@@ -92,7 +92,7 @@ class RunResult:
     @property
     def quantities(self) -> dict[str, str]:
         """The quantities, each with its unit."""
-        return {name: one.unit for name, one in self.results.labels.quantities.items()}
+        return {name: info.unit for name, info in self.results.labels.quantities.items()}
 
     @property
     def cells(self) -> pa.Table:
@@ -241,8 +241,8 @@ class RunResult:
         """The names that `run[NAME]` takes; what is measured for each flow has one."""
         groups = group_flows(self.study.outline.quantities)
         names = {own: name for name, flows in groups.items() for own in flows.values()}
-        known = self.results.labels.quantities
-        return iter(dict.fromkeys(names.get(own, own) for own, labels in known.items() if not labels.many))
+        infos = self.results.labels.quantities
+        return iter(dict.fromkeys(names.get(own, own) for own, labels in infos.items() if not labels.many))
 
     def __contains__(self, quantity: object) -> bool:
         """Whether `run[NAME]` has numbers."""
@@ -383,8 +383,8 @@ class RunResult:
         chosen = self.records.only_cell()
         # An application, which the core knows by its name alone.
         explain = import_module("cwndlab.apps.diagnosis.explanation").explain_run
-        found: Diagnosis = explain(self.campaign, chosen, replicate, flow, moment, longest)
-        return found
+        diagnosis: Diagnosis = explain(self.campaign, chosen, replicate, flow, moment, longest)
+        return diagnosis
 
     @property
     def claims(self) -> pa.Table:

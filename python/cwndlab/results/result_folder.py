@@ -103,19 +103,19 @@ def inputs(campaign: Campaign, folder: Path) -> str:
 def has_report_of(folder: Path, digest: str) -> bool:
     """Whether the folder has the finished report of these inputs."""
     try:
-        known = json.loads(read_inside(folder, _MARK)).get("inputs")
+        finished = json.loads(read_inside(folder, _MARK)).get("inputs")
     except (OSError, ValueError, AttributeError):
         return False
-    return bool(known == digest and (folder / REPORT).is_file())
+    return bool(finished == digest and (folder / REPORT).is_file())
 
 
 def _same_study(folder: Path, study: StudySpec) -> None:
     try:
         mark = json.loads(read_inside(folder, _MARK))
-        known, title = mark["study"], mark.get("title", study.title)
+        kept_name, title = mark["study"], mark.get("title", study.title)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return
-    kept, mine = (known, study.name) if known != study.name else (title, study.title)
+    kept, mine = (kept_name, study.name) if kept_name != study.name else (title, study.title)
     if kept != mine:
         raise OutputError(
             f'{folder}: holds results of the study "{kept}", not of "{mine}"; choose another folder'
@@ -140,11 +140,11 @@ def find_files(study: StudySpec) -> dict[str, bytes]:
     # A choice that is not run may name a file that is not there.
     names += [trace for trace in _traces_in(study.raw) if (study.folder / trace).is_file()]
     names += [CLAIMS] if (study.folder / CLAIMS).is_file() else []
-    found = {name: read_copy(study.folder, resolve_inside(study.folder, name)) for name in names}
+    contents = {name: read_copy(study.folder, resolve_inside(study.folder, name)) for name in names}
     for name in (README, "published/SOURCE.md"):
         with suppress(OSError):  # the report does without, too
-            found[name] = read_inside(study.folder, name, MAX_README)
-    return found
+            contents[name] = read_inside(study.folder, name, MAX_README)
+    return contents
 
 
 def _traces_in(value: object) -> list[str]:
@@ -174,7 +174,7 @@ def _lines(content: Mapping[str, Any]) -> str:
     """JSON with a line for each key and each element of a list: `indent` is thirty times slower."""
     lines = []
     for key, value in content.items():
-        parts = [json.dumps(one, default=str) for one in value] if isinstance(value, list) else []
+        parts = [json.dumps(item, default=str) for item in value] if isinstance(value, list) else []
         text = "[\n  " + ",\n  ".join(parts) + "\n ]" if len(parts) > 1 else json.dumps(value, default=str)
         lines.append(f" {json.dumps(key)}: {text}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -189,8 +189,8 @@ def stacks(plan: Plan) -> dict[str, Any]:
 
 def kernel_laws(plan: Plan) -> dict[str, Any]:
     """What provenance.json says of the congestion controls that only kernels have."""
-    found = dict.fromkeys(law for cell in plan.cells for law in cell.compiled.kernel_laws)
-    return {"kernel_laws": list(found)} if found else {}
+    laws = dict.fromkeys(law for cell in plan.cells for law in cell.compiled.kernel_laws)
+    return {"kernel_laws": list(laws)} if laws else {}
 
 
 def keep_code(folder: Path, laws: Collection[LawCode], metrics: Collection[MetricCode]) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def keep_code(folder: Path, laws: Collection[LawCode], metrics: Collection[Metri
             about = [
                 code.describe() if isinstance(code, LawCode) else describe_metric(code) for code in codes
             ]
-            kept[key] = [{**one, "copy": f"{sources.name}/{one['name']}.py"} for one in about]
+            kept[key] = [{**stated, "copy": f"{sources.name}/{stated['name']}.py"} for stated in about]
     return kept
 
 
@@ -328,12 +328,12 @@ def _complete_campaign(
 
 def _why_lacking(campaign: Campaign, content: Mapping[str, Any]) -> str:
     """Why a folder lacks values: their metrics are others today, the cells are, or something is damaged."""
-    found = (
+    stored = (
         campaign.store.values(key)
         for cell in campaign.wanted
         if (key := campaign.key(cell, 0)) in campaign.store
     )
-    kept = next(found, None)
+    kept = next(stored, None)
     version = f"{_core.version()} (the runs are of {content.get('cwndlab')})"
     if kept is None:
         return f"runs are damaged, or cwndlab {version} compiles this study to other ones"

@@ -192,27 +192,27 @@ class ResultTables:
 
     def estimates(self) -> Estimates:
         """A row for each cell and number."""
-        found = [(cell, self.estimate(cell.id, name)) for cell, name in self.numbers()]
-        return table_of_estimates(self.axes, found)
+        numbers = [(cell, self.estimate(cell.id, name)) for cell, name in self.numbers()]
+        return table_of_estimates(self.axes, numbers)
 
     def compared_with(self, other: Results, kind: str) -> Estimates:
         """A row for each number that other results have too: ours against theirs."""
         from cwndlab.stats.difference import compare_datasets
 
         cells = {cell.id: cell for cell in self.results.cells}
-        found = [
+        differences = [
             number for number in compare_datasets(other, self.results, kind).numbers if number.cell in cells
         ]
-        if not found:
+        if not differences:
             raise NotFoundError("the runs have no number in common")
         rows = [
             (
-                cells[one.cell],
-                Estimate.from_interval(one.cell, f"{kind}({one.quantity})", one.unit, one.found),
+                cells[number.cell],
+                Estimate.from_interval(number.cell, f"{kind}({number.quantity})", number.unit, number.found),
             )
-            for one in found
+            for number in differences
         ]
-        others, sure = [one.a for one in found], [one.significant for one in found]
+        others, sure = [number.a for number in differences], [number.significant for number in differences]
         return table_of_estimates(self.axes, rows, {"other": others, "significant": sure})
 
     def under(self, variations: Sequence[Variation]) -> Estimates:
@@ -267,23 +267,23 @@ def check_quantity(results: Results, quantity: str, *, many: bool) -> None:
     """NotFoundError if there is no such quantity; ArgumentError if it has one value for each run, but is
     to have many, or the other way round.
     """
-    known = results.labels.quantities
-    if quantity not in known:
-        raise NotFoundError(f'no quantity "{quantity}"; {nearest(quantity, known)}')
-    if known[quantity].many and not many:
+    quantities = results.labels.quantities
+    if quantity not in quantities:
+        raise NotFoundError(f'no quantity "{quantity}"; {nearest(quantity, quantities)}')
+    if quantities[quantity].many and not many:
         has = "has a value for each of a run's objects, which depend on each other"
         raise ArgumentError(f'"{quantity}" {has}; run.samples("{quantity}") gives them')
-    if many and not known[quantity].many:
+    if many and not quantities[quantity].many:
         raise ArgumentError(f'"{quantity}" has one value for each run; run.values has them')
 
 
 def table_of_estimates(
     axes: Axes,
-    found: Sequence[tuple[CellInfo, Estimate]],
+    estimates: Sequence[tuple[CellInfo, Estimate]],
     more: Mapping[str, Sequence[object]] = MappingProxyType({}),
 ) -> Estimates:
     """A row for each of these estimates, and further columns; `axes` have all values in the study."""
-    table = _table(axes, [(cell, estimate[1:]) for cell, estimate in found], ESTIMATES)
+    table = _table(axes, [(cell, estimate[1:]) for cell, estimate in estimates], ESTIMATES)
     for name, values in more.items():
         table = table.append_column(name, pa.array(values))
     return Estimates(table)
@@ -295,16 +295,16 @@ def _table(
     """Rows of cells, with these columns after those that name the cell and its axes."""
     cells = [cell for cell, _ in rows]
     table = {"cell": pa.array([cell.id for cell in cells], pa.string())}
-    for name, known in axes.items():
-        table[name] = axis_column(known, [cell.axes.get(name) for cell in cells])
+    for name, choices in axes.items():
+        table[name] = axis_column(choices, [cell.axes.get(name) for cell in cells])
     for position, (name, kind) in enumerate(types.items()):
         table[name] = pa.array([row[position] for _, row in rows], kind)
     return pa.table(table)
 
 
-def axis_column(known: Sequence[Scalar], values: Sequence[Scalar | None]) -> pa.Array:
+def axis_column(choices: Sequence[Scalar], values: Sequence[Scalar | None]) -> pa.Array:
     """Values of an axis as the type of all its values in the study: numbers and texts are texts."""
-    types = {type(value) for value in known}
+    types = {type(value) for value in choices}
     if len(types) > 1 and types != {int, float}:
         return pa.array([None if value is None else text(value) for value in values], pa.string())
     return pa.array(values, _ARROW[float if len(types) > 1 else types.pop()])
@@ -312,9 +312,9 @@ def axis_column(known: Sequence[Scalar], values: Sequence[Scalar | None]) -> pa.
 
 def table_of_words(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> pa.Table:
     """Lines of a CSV file as a table with the types of its columns; what is empty is null."""
-    found = list(zip(*rows, strict=True)) or [()] * len(columns)
+    columns_of_words = list(zip(*rows, strict=True)) or [()] * len(columns)
     table = {}
-    for name, words in zip(columns, found, strict=True):
+    for name, words in zip(columns, columns_of_words, strict=True):
         convert, kind = _TYPES.get(name, (str, pa.string()))
         table[name] = pa.array([convert(word) if word else None for word in words], kind)
     return pa.table(table)
@@ -322,12 +322,12 @@ def table_of_words(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> pa.
 
 def overview(head: str, axes: Mapping[str, Sequence[Scalar]], quantities: Sequence[Quantity]) -> str:
     """A study or its results in lines: the axes with their values, the quantities with their units."""
-    known = {quantity.name: quantity for quantity in quantities}
-    many = {name: ", one for each object" * is_list(quantity, known) for name, quantity in known.items()}
+    by_name = {quantity.name: quantity for quantity in quantities}
+    many = {name: ", one for each object" * is_list(quantity, by_name) for name, quantity in by_name.items()}
     values = {
         name: ", ".join(map(text, some[:SHOWN])) + ", …" * (len(some) > SHOWN) for name, some in axes.items()
     }
-    units = {name: (unit_of(quantity, known) or "1") + many[name] for name, quantity in known.items()}
+    units = {name: (unit_of(quantity, by_name) or "1") + many[name] for name, quantity in by_name.items()}
     lines = [f"<{head}"]
     for title, rows in (("Axes", values), ("Quantities", units)):
         lines += [f"{title}:", *(f"    {name:<24}{about}" for name, about in rows.items())] if rows else []

@@ -149,8 +149,8 @@ class Samples:
         keys = [self._keys[cell.id] for cell in cells]
         data = {tuple(key[at] for at in keep): self.field.data[key] for key in keys}
         fixed = {axis: cells[0].axes[axis] for axis in single if axis in cells[0].axes}
-        made = Field(tuple(self.field.axes[at] for at in keep), data)
-        return replace(self, field=made, fixed={**self.fixed, **fixed})
+        selected = Field(tuple(self.field.axes[at] for at in keep), data)
+        return replace(self, field=selected, fixed={**self.fixed, **fixed})
 
     @check_arguments
     def compare(self, kind: str, to: Mapping[str, object]) -> Samples:
@@ -193,7 +193,7 @@ class Samples:
         theirs = other if isinstance(other, Samples) else None
         right = theirs.field if theirs else Field.number(float(other))  # type: ignore[arg-type]
         try:
-            made = combine(own, right, partial(relate, kind))
+            joined = combine(own, right, partial(relate, kind))
         except ValueError as error:
             raise NotFoundError(str(error)) from None
         fixed = {
@@ -203,7 +203,9 @@ class Samples:
         }
         axes = {**(theirs.labels.axes if theirs else {}), **self.labels.axes}
         named = f"{name}({self.name})" if name else f"{self.name} {_SIGNS[kind]} {_name(other)}"
-        return Samples(named, made, {a: v for a, v in fixed.items() if a not in made.axes}, Labels(axes=axes))
+        return Samples(
+            named, joined, {a: v for a, v in fixed.items() if a not in joined.axes}, Labels(axes=axes)
+        )
 
     def __add__(self, other: Operand) -> Samples:
         return self._combine("sum", other)
@@ -219,8 +221,8 @@ class Samples:
 
     def _combine_number(self, kind: str, number: float) -> Samples:
         """A number on the left of an operator."""
-        made = combine(Field.number(float(number)), self.field, partial(relate, kind))
-        return replace(self, name=f"{number:g} {_SIGNS[kind]} {self.name}", field=made)
+        joined = combine(Field.number(float(number)), self.field, partial(relate, kind))
+        return replace(self, name=f"{number:g} {_SIGNS[kind]} {self.name}", field=joined)
 
     def __radd__(self, other: float) -> Samples:
         return self._combine_number("sum", other)

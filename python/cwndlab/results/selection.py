@@ -22,12 +22,12 @@ def select_cells(results: Cells, wanted: Mapping[str, object]) -> Sequence[CellI
     chosen = {axis: _chosen(results, axis, value) for axis, value in wanted.items()}
     present = {axis: values for axis, values in chosen.items() if axis != "cell" and None not in values}
     if "cell" in chosen:
-        found = results.with_ids(map(str, chosen["cell"]))
+        candidates = results.with_ids(map(str, chosen["cell"]))
     else:
-        found = results.cells_at(present)
+        candidates = results.cells_at(present)
     cells = [
         cell
-        for cell in found
+        for cell in candidates
         if all(cell.axes.get(axis) in values for axis, values in chosen.items() if axis != "cell")
     ]
     if not cells:
@@ -40,29 +40,29 @@ def _chosen(results: Cells, axis: str, wanted: object) -> list[object]:
     """The values of an axis that a selection names; NotFoundError for one that no cell has."""
     unit = results.labels.axis_unit(axis)
     try:
-        known: Iterable[object] = (
+        choices: Iterable[object] = (
             (cell.id for cell in results.cells) if axis == "cell" else results.values_on(axis)
         )
-        items = select_values(wanted, known, unit)
+        items = select_values(wanted, choices, unit)
     except StudyError as error:
         raise NotFoundError(str(error)) from None
     chosen: list[object] = []
     for item in items:
-        found = _known_value(results, axis, item, unit)
-        if found is None and item is not None:
+        match = _known_value(results, axis, item, unit)
+        if match is None and item is not None:
             what = f'no cell "{item}"' if axis == "cell" else f"axis {axis!r} has no value {item!r}"
-            raise NotFoundError(f"{what}; {nearest(text(item), map(text, known))}")
-        chosen.append(found)
+            raise NotFoundError(f"{what}; {nearest(text(item), map(text, choices))}")
+        chosen.append(match)
     return chosen
 
 
 def _known_value(results: Cells, axis: str, item: object, unit: str | None) -> object:
     """The value of an axis that a selection means; None if no cell has it."""
-    for one in map(label, parse(item, unit)):
+    for written in map(label, parse(item, unit)):
         if axis == "cell":
-            found: object = one if results.with_ids([one]) else None
+            match: object = written if results.with_ids([written]) else None
         else:
-            found = results.value_with_label(axis, one)
-        if found is not None:
-            return found
+            match = results.value_with_label(axis, written)
+        if match is not None:
+            return match
     return None

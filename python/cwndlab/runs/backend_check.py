@@ -38,14 +38,14 @@ def check_backend(plan: Plan, options: RunOptions) -> None:
 
 def _reject_several_kernels(plan: Plan, options: RunOptions) -> None:
     """StudyError for cells on several kernels where all would run on the same, or on none."""
-    found = list(dict.fromkeys(cell.kernel for cell in plan.cells))
-    if len(found) < 2 or (options.backend == "linux-virtual" and options.kernel is None):
+    named = list(dict.fromkeys(cell.kernel for cell in plan.cells))
+    if len(named) < 2 or (options.backend == "linux-virtual" and options.kernel is None):
         return
-    names = ", ".join(map(str, found))
+    names = ", ".join(map(str, named))
     whys = {"simulator": "the simulator has no kernel", "linux": "this machine has one kernel"}
     why = whys.get(options.backend, "--kernel names one")
     problem = f"the study runs on several kernels ({names}), and {why}"
-    right = f"--set kernel={found[0]} keeps one"
+    right = f"--set kernel={named[0]} keeps one"
     if options.backend != "linux-virtual":
         right = f"--backend linux-virtual has them; {right}"
     raise plan.study.place.locate(StudyError(problem, right=right), ("run", "kernel"))
@@ -55,10 +55,10 @@ def _reject_laws(plan: Plan, reason: Reason) -> None:
     """StudyError for the first of a kernel's congestion controls for which there is a reason, at its key."""
     for cell in plan.cells:
         for law, tcp in cell.compiled.kernel_laws.items():
-            found = reason(cell, law)
-            if found is not None:
+            fault = reason(cell, law)
+            if fault is not None:
                 at = (*origin(cell.compiled, ["tcp", str(tcp)]), "cc")
-                raise cell.study.locate_refusal(problem_at(at, *found), cell.axes)
+                raise cell.study.locate_refusal(problem_at(at, *fault), cell.axes)
 
 
 def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
@@ -72,14 +72,14 @@ def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
 
 def _not_in_kernel(kernel: str | None) -> Reason:
     """A congestion control that the kernel of the cell does not offer, as far as that is known."""
-    found = kernels()
+    side = kernels()
 
     def reason(cell: Cell, law: str) -> tuple[str, str] | None:
-        image = found.find(kernel or cell.kernel)
-        known = image.congestion_controls
-        if not known or law in known:
+        image = side.find(kernel or cell.kernel)
+        offered = image.congestion_controls
+        if not offered or law in offered:
             return None
-        right = f"{_how_to_get(law)}; in this one: {', '.join(known)}"
+        right = f"{_how_to_get(law)}; in this one: {', '.join(offered)}"
         return f'kernel {image.name} has no congestion control "{law}"', right
 
     return reason

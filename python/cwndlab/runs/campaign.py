@@ -202,18 +202,18 @@ class Campaign:
             if records is None:
                 continue
             kept = self.store.values(key)
-            known = {name: v for name, v in kept.items() if name in self._ids or is_failure(name)}
-            outcome = self._work_for(frozenset(known)).measure_records(self._job(cell, replicate), records)
+            usable = {name: v for name, v in kept.items() if name in self._ids or is_failure(name)}
+            outcome = self._work_for(frozenset(usable)).measure_records(self._job(cell, replicate), records)
             if outcome is not None:
-                self.store.add(outcome._replace(values={**known, **outcome.values}, records=None))
+                self.store.add(outcome._replace(values={**usable, **outcome.values}, records=None))
                 self.measured += 1
                 self._tell([(cell, replicate)])
 
-    def _work_for(self, known: frozenset[str]) -> MeasuredRuns:
+    def _work_for(self, ids: frozenset[str]) -> MeasuredRuns:
         """The work for quantities whose values are not among these."""
-        if known not in self._partial:
-            self._partial[known] = self.work.without_known(known)
-        return self._partial[known]
+        if ids not in self._partial:
+            self._partial[ids] = self.work.without_known(ids)
+        return self._partial[ids]
 
     def _order(self) -> Iterator[tuple[str, int]]:
         """What is missing; with a shared store from a random place on, so that several that began together
@@ -312,8 +312,8 @@ class Campaign:
 
         What comes to the study itself (the same scenarios, the same quantities) is left out.
         """
-        study, known = self.plan.study, self.plan.study.outline.sensitivity
-        found: dict[tuple[str, str], dict[str, str]] = {}
+        study, sensitivity = self.plan.study, self.plan.study.outline.sensitivity
+        cells_by_choice: dict[tuple[str, str], dict[str, str]] = {}
         for cell in self.plan.cells:
             if cell.sensitivity is not None:
                 value = (
@@ -322,26 +322,26 @@ class Campaign:
                     else text(cell.axes[cell.sensitivity])
                 )
                 varied = cell_id({n: v for n, v in cell.axes.items() if n not in cell.choices})
-                found.setdefault((cell.sensitivity, value), {})[varied] = cell.id
+                cells_by_choice.setdefault((cell.sensitivity, value), {})[varied] = cell.id
         base = {cell.id: cell.id for cell in self.plan.cells if cell.sensitivity is None}
-        made = []
-        for (axis, value), cells in found.items():
+        variations = []
+        for (axis, value), cells in cells_by_choice.items():
             choices = self.cells[next(iter(cells.values()))].choices
-            read = {a: b for n, v in choices.items() for a, b in known[n].read(v).items()}
+            read = {a: b for n, v in choices.items() for a, b in sensitivity[n].read(v).items()}
             if read or any(self._keys[cell] != self._keys[varied] for varied, cell in cells.items()):
-                title = (known[axis].title or axis) if axis in known else axis
+                title = (sensitivity[axis].title or axis) if axis in sensitivity else axis
                 other = frozenset(v for v, cell in cells.items() if read or self._keys[cell] != self._keys[v])
-                made.append(
+                variations.append(
                     Variation(
                         title,
                         value,
                         self._results(base | cells, read),
-                        axis not in known,
+                        axis not in sensitivity,
                         other,
                         base | cells,
                     )
                 )
-        return made
+        return variations
 
     def _results(self, cells: Mapping[str, str], read: Mapping[str, str] | None = None) -> Results:
         """Results by cell: `cells` leads from each name to the cell whose runs it gets; `read` names the
@@ -349,9 +349,9 @@ class Campaign:
         """
         data: dict[tuple[str, str], list[Value]] = {}
         failed: dict[str, str] = {}
-        known = {quantity.name: quantity for quantity in self.plan.study.outline.quantities}
+        quantities = {quantity.name: quantity for quantity in self.plan.study.outline.quantities}
         unmeasured: dict[str, Value] = {
-            name: [] if is_list(known[name], known) else math.nan for name in self.ids
+            name: [] if is_list(quantities[name], quantities) else math.nan for name in self.ids
         }
         for shown, cell in cells.items():
             present = [k for k in range(self.wanted[cell]) if self.has_replicate(cell, k)]
@@ -383,13 +383,13 @@ class Campaign:
 
     def _remark(self, cell: str) -> str:
         """Which recovery a kernel has in place of the study's, for a reader of the cell's numbers."""
-        if not self.backend or (found := find_kernels()) is None:
+        if not self.backend or (side := find_kernels()) is None:
             return ""
         scenario = self.scenario(cell)
         used = {
             end for traffic in scenario["traffic"] for end in (traffic["tcp_client"], traffic["tcp_server"])
         }
-        return found.other_recovery(self.backend, [scenario["tcp"][end] for end in sorted(used)])
+        return side.other_recovery(self.backend, [scenario["tcp"][end] for end in sorted(used)])
 
     @property
     def damaged(self) -> list[str]:
@@ -398,8 +398,8 @@ class Campaign:
 
     def values(self, cell: str, replicate: int) -> dict[str, Value]:
         """The quantities of a replicate that is in the store."""
-        found = self.store.values(self.key(cell, replicate))
-        return {name: found[key] for name, key in self.ids.items()}
+        values = self.store.values(self.key(cell, replicate))
+        return {name: values[key] for name, key in self.ids.items()}
 
     def tables(self, cell: str, replicate: int = 0) -> Mapping[str, pa.Table]:
         """The record tables of a replicate: those kept, or those of the same run made once more.

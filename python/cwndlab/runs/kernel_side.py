@@ -116,8 +116,8 @@ def find_kernels() -> Kernels | None:
     """The kernels' side; None where it is not installed, and on systems other than Linux."""
     if sys.platform != "linux":
         return None
-    found = importlib.metadata.entry_points(group=GROUP, name=NAME)
-    return cast(Kernels, next(iter(found)).load()) if found else None
+    points = importlib.metadata.entry_points(group=GROUP, name=NAME)
+    return cast(Kernels, next(iter(points)).load()) if points else None
 
 
 def kernels() -> Kernels:
@@ -128,15 +128,15 @@ def kernels() -> Kernels:
             key="--backend",
             right="--backend simulator",
         )
-    if (found := find_kernels()) is None:
+    if (side := find_kernels()) is None:
         raise ExtraError("a run on a kernel", "cwndlab-linux", "linux")
-    return found
+    return side
 
 
 def kernel_laws() -> Mapping[str, Sequence[str]]:
     """The congestion controls of the kernels that were built, each with the kernels that have it."""
-    found = find_kernels()
-    return found.kernels_by_law() if found is not None else {}
+    side = find_kernels()
+    return side.kernels_by_law() if side is not None else {}
 
 
 #: The congestion controls of the kernels that were built; a study adds the user's own.

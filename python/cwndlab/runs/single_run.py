@@ -76,8 +76,8 @@ class OneCell:
 
     def scenario(self, cell: str) -> Mapping[str, Any]:
         """The scenario."""
-        found: Mapping[str, Any] = json.loads(self.cell.scenario)
-        return found
+        scenario: Mapping[str, Any] = json.loads(self.cell.scenario)
+        return scenario
 
     def simulate_again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Tables:
         """The tables of a replicate, with these keys of the scenario changed; RunError if the run failed."""
@@ -94,5 +94,5 @@ class OneCell:
 
 def with_probes(source: Repeatable, cell: str, replicate: int, probes: Mapping[str, object]) -> Tables:
     """The tables of a replicate, simulated again with these probes on; OutputError if it cannot be."""
-    known = source.scenario(cell)["probes"]
-    return source.simulate_again(cell, replicate, {"probes": {**known, **probes}})
+    present = source.scenario(cell)["probes"]
+    return source.simulate_again(cell, replicate, {"probes": {**present, **probes}})

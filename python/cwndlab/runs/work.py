@@ -62,9 +62,9 @@ class MeasuredRuns:
         object.__setattr__(self, "ids", measure_ids(self.quantities))
         object.__setattr__(self, "own_metrics", own_code(q.metric for q in self.quantities))
 
-    def without_known(self, known: Collection[str]) -> MeasuredRuns:
+    def without_known(self, ids: Collection[str]) -> MeasuredRuns:
         """The same for the quantities whose ids are not known, and for those that they are derived from."""
-        todo = [q.name for q in self.quantities if self.ids[q.name] not in known]
+        todo = [q.name for q in self.quantities if self.ids[q.name] not in ids]
         by_name = {q.name: q for q in self.quantities}
         needed: set[str] = set()
         while todo:
@@ -189,10 +189,10 @@ def run_here(
     scenario: str, seed: int, replicate: int, laws: Iterable[LawCode], **limits: Unpack[RunLimits]
 ) -> _core.Records:
     """One run in this process, whatever it is run for; a failure is a RunError, but for a BudgetError."""
-    made = classes(laws)
+    code = classes(laws)
     try:
-        with limit_calls(made):
-            return _core.run(scenario, seed, replicate, laws=made, **limits)
+        with limit_calls(code):
+            return _core.run(scenario, seed, replicate, laws=code, **limits)
     except BudgetError:
         raise
     except (RuntimeError, ValueError, MemoryError) as error:
@@ -225,8 +225,8 @@ def measure_id(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
 
 def measure_ids(quantities: Sequence[Quantity]) -> dict[str, str]:
     """What each quantity's value is stored under."""
-    known = {quantity.name: quantity for quantity in quantities}
-    return {name: measure_id(quantity, known) for name, quantity in known.items()}
+    by_name = {quantity.name: quantity for quantity in quantities}
+    return {name: measure_id(quantity, by_name) for name, quantity in by_name.items()}
 
 
 @lru_cache(maxsize=16)
@@ -249,11 +249,11 @@ def _budgets(job: Job, records: _core.Records) -> tuple[Mapping[str, pa.Table], 
 
     view, end = WholeRun(records, job.parsed), int(job.parsed["duration_ns"])
     try:
-        made = {kind: time_budgets(view.table, job.parsed, end, kind) for kind in job.budgets}
+        budgets = {kind: time_budgets(view.table, job.parsed, end, kind) for kind in job.budgets}
     except ValueError:
-        made = {}  # the figure simulates the run again, and reports the error
+        budgets = {}  # the figure simulates the run again, and reports the error
     off = (SENDER_PROBES[probe] for probe in PROBES.keys() & SENDER_PROBES if not job.parsed["probes"][probe])
-    return made, records.without(sorted(table for tables in off for table in tables))
+    return budgets, records.without(sorted(table for tables in off for table in tables))
 
 
 def tables_read(quantities: Sequence[Quantity]) -> set[str]:

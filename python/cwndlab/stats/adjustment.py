@@ -38,12 +38,12 @@ def adjust(values: Floats, controls: Sequence[Floats], within: Range) -> Floats 
     It cannot with fewer than `FEWEST_ADJUSTED` replicates, without a control that varies, and if the mean, or
     the mean without one replicate, would leave the quantity's range.
     """
-    known = ~np.isnan(values)
-    y = values[known]
+    measured = ~np.isnan(values)
+    y = values[measured]
     n = len(y)
     if n < FEWEST_ADJUSTED or bool(np.all(y == y[0])):
         return None
-    design = _independent([np.asarray(control[: len(values)][known]) for control in controls])
+    design = _independent([np.asarray(control[: len(values)][measured]) for control in controls])
     free = n - 1 - len(design)
     if not design or free < 1:
         return None
@@ -59,7 +59,7 @@ def adjust(values: Floats, controls: Sequence[Floats], within: Range) -> Floats 
     if not (np.all(without_one > within.low) and np.all(without_one < within.high)):
         return None
     whole = np.full(len(values), np.nan)
-    whole[known] = adjusted
+    whole[measured] = adjusted
     return whole
 
 

@@ -58,8 +58,8 @@ class JudgedClaim:
     @property
     def detail(self) -> str:
         """What its verdict rests on, in a line."""
-        found = "; ".join(f"{verdict.value}: {text}" for verdict, text in self.conditions)
-        return self.describe_standing(f"{found}." if found else self.where)
+        verdicts = "; ".join(f"{verdict.value}: {text}" for verdict, text in self.conditions)
+        return self.describe_standing(f"{verdicts}." if verdicts else self.where)
 
     def describe_standing(self, what: str) -> str:
         """What a suspect claim would be, followed by these words."""

@@ -39,9 +39,9 @@ class NumberDifference:
     @property
     def method(self) -> str:
         """How its interval was made, and of how many replicates."""
-        found = self.found
-        runs = "" if math.isnan(found.low) or found.exact else f", {number_of(found.n, 'replicate')}"
-        return found.method + runs
+        interval = self.found
+        runs = "" if math.isnan(interval.low) or interval.exact else f", {number_of(interval.n, 'replicate')}"
+        return interval.method + runs
 
     @property
     def change(self) -> float:
@@ -69,7 +69,7 @@ class DatasetComparison:
     def moved(self) -> list[NumberDifference]:
         """Those that differ: significant differences first, by size."""
         moved = [number for number in self.numbers if not number.equal]
-        return sorted(moved, key=lambda one: (not one.significant, -one.change))
+        return sorted(moved, key=lambda number: (not number.significant, -number.change))
 
     @property
     def same(self) -> int:
@@ -88,8 +88,10 @@ def compare_datasets(a: Results, b: Results, kind: str = "difference") -> Datase
             x, y = a.sample(cell, quantity), b.sample(cell, quantity)
             x, y = x.keep_common(y), y.keep_common(x)
             number = relate(kind, y, x)
-            found, values = number.estimate(), (x.estimate().value, y.estimate().value)
-            sure = found.leaves_out(1.0 if kind == "ratio" else 0.0)
-            numbers.append(NumberDifference(cell, quantity, number.unit, *values, found, x.equals(y), sure))
+            interval, values = number.estimate(), (x.estimate().value, y.estimate().value)
+            sure = interval.leaves_out(1.0 if kind == "ratio" else 0.0)
+            numbers.append(
+                NumberDifference(cell, quantity, number.unit, *values, interval, x.equals(y), sure)
+            )
     cells_a, cells_b = {c.id for c in a.cells}, {c.id for c in b.cells}
     return DatasetComparison(numbers, sorted(cells_a - cells_b), sorted(cells_b - cells_a))

@@ -273,7 +273,7 @@ class Evaluator:
                 first,
                 partial(_quantile, second_value),
                 over,
-                within=lambda one: one,
+                within=lambda bounds: bounds,
             )
         if INDEX not in first.axes or second_value != int(second_value):
             raise ExpressionError(f"{name} needs a list quantity and a whole number", node.col_offset + 1)
@@ -318,9 +318,9 @@ class Evaluator:
             if not is_list:
                 data[key] = self.results.sample(cell.id, name)
                 continue
-            found = self.results.positions(cell.id, name, None if positions is None else as_list(positions))
-            lengths[key] = len(found)
-            for i, number in found.items():
+            numbers = self.results.positions(cell.id, name, None if positions is None else as_list(positions))
+            lengths[key] = len(numbers)
+            for i, number in numbers.items():
                 data[key if type(positions) is int else (*key, i)] = number
         if not is_list:
             return Field(tuple(open_axes), data)

@@ -40,11 +40,13 @@ class Family(NamedTuple):
         if not self.decided:
             return ""
         up_to = self.comparisons * WRONG
-        one = self.decided == 1
-        decided = f"{self.decided} {what.removesuffix('s') if one else what} {'is' if one else 'are'} decided"
+        single = self.decided == 1
+        decided = (
+            f"{self.decided} {what.removesuffix('s') if single else what} {'is' if single else 'are'} decided"
+        )
         firm = (
             ("It stays" if self.firm else "It does not stay")
-            if one
+            if single
             else f"{self.firm} of the {self.decided} stay"
         )
         return (
@@ -67,5 +69,5 @@ def claims_alone(claims: Sequence[JudgedClaim], results: Results) -> tuple[Famil
         judged for judged in claims if judged.comparisons and judged.verdict in (Verdict.HOLDS, Verdict.FAILS)
     ]
     strict = Evaluator(results, level=joint_level(comparisons))
-    alone = frozenset(one.claim.id for one in decided if truth_of_claim(one.claim, strict) is None)
+    alone = frozenset(judged.claim.id for judged in decided if truth_of_claim(judged.claim, strict) is None)
     return Family(len(decided), comparisons, len(decided) - len(alone)), alone

@@ -126,15 +126,15 @@ def _half_width(left: _Side, right: _Side, fewest: int) -> float:
     Those are of the source's number on either side, and of our own paired estimate. Pairs scatter together,
     so that the variances of both sides are wrong together.
     """
-    known = ~np.isnan(left.places), ~np.isnan(right.places)
-    counts = [int(np.count_nonzero(some)) for some in known]
+    measured = ~np.isnan(left.places), ~np.isnan(right.places)
+    counts = [int(np.count_nonzero(some)) for some in measured]
     n = min(len(left.places), len(right.places))
-    both = known[0][:n] & known[1][:n]
+    both = measured[0][:n] & measured[1][:n]
     x, y = left.places[:n][both], right.places[:n][both]
     if min(counts) < 2:
         return math.nan
     total = left.variance + right.variance
-    wrong = sum(one.variance**2 / (count - 1) for one, count in zip((left, right), counts, strict=True))
+    wrong = sum(side.variance**2 / (count - 1) for side, count in zip((left, right), counts, strict=True))
     if len(x) >= fewest:
         own = float(np.var(x - y, ddof=1)) / len(x)
         total, wrong = total + own, wrong + own**2 / (len(x) - 1)
@@ -142,8 +142,8 @@ def _half_width(left: _Side, right: _Side, fewest: int) -> float:
             together = float(np.mean((x - np.mean(x)) * (y - np.mean(y)))) / size
             wrong += 2.0 * together**2 * left.variance * right.variance / (len(x) - 1)
     else:  # no pairs: our estimate is of independent runs
-        for one, some, count in zip((left, right), known, counts, strict=True):
-            own = float(np.var(one.places[some], ddof=1)) / count
+        for side, some, count in zip((left, right), measured, counts, strict=True):
+            own = float(np.var(side.places[some], ddof=1)) / count
             total, wrong = total + own, wrong + own**2 / (count - 1)
     if not total > 0.0:
         return 0.0 if total == 0.0 else math.nan

@@ -164,9 +164,9 @@ def mean(values: Floats, within: Range = ANY, *, adjusted: bool = False) -> Inte
     `adjustment.adjust`: single ones may lie outside the range, and they are no counts.
     """
     x = _measurable(values) if adjusted else within.clip(_measurable(values))
-    known = _degenerate(x)
-    if known is not None:
-        return known
+    degenerate = _degenerate(x)
+    if degenerate is not None:
+        return degenerate
     n, value = len(x), float(np.mean(x))
     if is_constant(x):
         return equal_runs(float(x[0]), n, within)
@@ -206,9 +206,9 @@ def quantile(values: Floats, q: float) -> Interval:
     if not 0.0 < q < 1.0:
         raise ValueError(f"a quantile lies between 0 and 1, got {q}")
     x = np.sort(_measurable(values))
-    known = _degenerate(x)
-    if known is not None:
-        return known
+    degenerate = _degenerate(x)
+    if degenerate is not None:
+        return degenerate
     if is_constant(x):
         return equal_runs(float(x[0]), len(x))
     n, value = len(x), float(np.quantile(x, q))
@@ -262,9 +262,9 @@ def prediction(
     closer than a Poisson count.
     """
     x = within.clip(_measurable(values))
-    known = _degenerate(x, fewest)
-    if known is not None:
-        return known
+    degenerate = _degenerate(x, fewest)
+    if degenerate is not None:
+        return degenerate
     n, value = len(x), float(np.mean(x))
     method = f"prediction for {runs} run(s)"
     whole = within.count and bool(np.all(x == np.round(x)))

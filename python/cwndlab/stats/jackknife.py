@@ -36,10 +36,10 @@ If it lies nearer, one run is almost all that keeps the estimate away from the b
 
 def centre(values: Floats, statistic: str = "mean") -> float:
     """Mean or median of the replicates that could be measured."""
-    known = values[~np.isnan(values)]
-    if len(known) == 0:
+    measured = values[~np.isnan(values)]
+    if len(measured) == 0:
         return math.nan
-    return float(median(known) if statistic == "median" else np.mean(known))
+    return float(median(measured) if statistic == "median" else np.mean(measured))
 
 
 def jackknife_values(values: Floats, statistic: str = "mean") -> Floats:
@@ -49,16 +49,16 @@ def jackknife_values(values: Floats, statistic: str = "mean") -> Floats:
     the standard error of the median's order-statistics interval, moved to the side of the left-out value;
     NaN where there is no such interval. They are right for one cell, but do not pair with another's.
     """
-    known = ~np.isnan(values)
-    n = int(np.count_nonzero(known))
+    measured = ~np.isnan(values)
+    n = int(np.count_nonzero(measured))
     point = centre(values, statistic)
     if n < 2:
         return np.concatenate([[point], np.full(len(values), np.nan)])
     if statistic == "median":
-        side = np.sign(np.where(known, values, point) - point)
-        away = side * _median_error(values[known]) * math.sqrt(n * (n - 1) / max(1.0, float(side @ side)))
+        side = np.sign(np.where(measured, values, point) - point)
+        away = side * _median_error(values[measured]) * math.sqrt(n * (n - 1) / max(1.0, float(side @ side)))
     else:
-        away = np.where(known, values - point, 0.0)
+        away = np.where(measured, values - point, 0.0)
     others = point - away / (n - 1)
     # What rounding leaves of 0 would make a ratio to it huge, or negative.
     return np.concatenate([[point], np.where(np.abs(others) <= NO_SPREAD * abs(point), 0.0, others)])
@@ -76,19 +76,19 @@ def _median_error(x: Floats) -> float:
 
 def variances(a: Floats, b: Floats, blocks: Blocks) -> list[float]:
     """The covariance of two estimates over each block of replicates, from their leave-one-out values."""
-    found, start = [], 1
+    sums, start = [], 1
     for length, _ in blocks:
         x, y = a[start : start + length], b[start : start + length]
-        found.append((length - 1) / length * float(np.sum((x - np.mean(x)) * (y - np.mean(y)))))
+        sums.append((length - 1) / length * float(np.sum((x - np.mean(x)) * (y - np.mean(y)))))
         start += length
-    return found
+    return sums
 
 
-def quantile_of_t(found: Sequence[float], blocks: Blocks, level: float) -> float:
+def quantile_of_t(parts: Sequence[float], blocks: Blocks, level: float) -> float:
     """The quantile of t with the degrees of freedom of the variances of all blocks together."""
     freedom: float = min(n for _, n in blocks) - 1
-    if len(blocks) > 1 and (total := sum(found)) > 0.0:
-        freedom = total**2 / sum(one**2 / (n - 1) for one, (_, n) in zip(found, blocks, strict=True))
+    if len(blocks) > 1 and (total := sum(parts)) > 0.0:
+        freedom = total**2 / sum(part**2 / (n - 1) for part, (_, n) in zip(parts, blocks, strict=True))
     return t_quantile(0.5 + level / 2.0, freedom)
 
 
@@ -110,7 +110,7 @@ def scaled_variances(samples: Floats, within: Range, blocks: Blocks) -> list[flo
     """
     if _is_dominated(samples, within):
         slope = within.slope(float(samples[0]))
-        return [slope**2 * one for one in variances(samples, samples, blocks)]
+        return [slope**2 * part for part in variances(samples, samples, blocks)]
     places = within.to_scale(samples)
     return variances(places, places, blocks)
 
@@ -128,9 +128,9 @@ def ends(
 
     `widen` multiplies the standard error, `stretched` the lower and the upper quantile of t.
     """
-    found = scaled_variances(samples, within, blocks)
+    variances = scaled_variances(samples, within, blocks)
     middle = float(within.to_scale(float(samples[0])))
-    half = widen * quantile_of_t(found, blocks, level) * math.sqrt(sum(found))
+    half = widen * quantile_of_t(variances, blocks, level) * math.sqrt(sum(variances))
     if not (math.isfinite(middle) and math.isfinite(half)):
         return math.nan, math.nan
     below, above = stretched

@@ -128,15 +128,15 @@ class Results(Cells):
 
     def sample(self, cell_id: str, quantity: str) -> Sample:
         """A quantity of a cell, to be estimated or compared; the same object each time."""
-        if (known := self._samples.get((cell_id, quantity))) is None:
-            known = self._sample(cell_id, quantity, self.values(cell_id, quantity))
+        if (sample := self._samples.get((cell_id, quantity))) is None:
+            sample = self._sample(cell_id, quantity, self.values(cell_id, quantity))
             info = self.labels.quantities.get(quantity)
             if info is not None and info.controls:
-                known = replace(
-                    known, controls=tuple(self.values(cell_id, control) for control in info.controls)
+                sample = replace(
+                    sample, controls=tuple(self.values(cell_id, control) for control in info.controls)
                 )
-            self._samples[cell_id, quantity] = known
-        return known
+            self._samples[cell_id, quantity] = sample
+        return sample
 
     def positions(
         self, cell_id: str, quantity: str, wanted: Iterable[int] | None = None
@@ -166,9 +166,9 @@ class Results(Cells):
 
     def restrict(self, cells: Sequence[CellInfo]) -> Results:
         """The same with these cells only; what is known of the values is not computed again."""
-        made = replace(self, cells=tuple(cells))
-        made.__dict__["_samples"] = self._samples
-        return made
+        restricted = replace(self, cells=tuple(cells))
+        restricted.__dict__["_samples"] = self._samples
+        return restricted
 
 
 def _frozen(value: Value) -> Value:

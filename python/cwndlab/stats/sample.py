@@ -152,8 +152,8 @@ class Sample(_Operators):
             return intervals.quantile(self.runs, 0.5)
         if self.adjusted is None:
             return intervals.mean(self.runs, self.range)
-        found = intervals.mean(self.adjusted, self.range, adjusted=True)
-        return found._replace(method=found.method + ADJUSTED)
+        interval = intervals.mean(self.adjusted, self.range, adjusted=True)
+        return interval._replace(method=interval.method + ADJUSTED)
 
     @property
     def scale(self) -> float:
@@ -243,8 +243,8 @@ class Derived(_Operators):
 
     def estimate(self, level: float = LEVEL) -> Interval:
         """The number with its interval; NaN ends where there is none, and the method says why."""
-        found = self._estimate(level)
-        return found._replace(warning="; ".join(dict.fromkeys(filter(None, self.warnings))))
+        interval = self._estimate(level)
+        return interval._replace(warning="; ".join(dict.fromkeys(filter(None, self.warnings))))
 
     def _estimate(self, level: float) -> Interval:
         point, n = float(self.values[0]), self.n
@@ -296,8 +296,8 @@ class Derived(_Operators):
         if not squared > 0.0:
             return math.nan, math.nan
         root = math.sqrt(max(0.0, mixed * mixed - squared * (a * a - t2 * sum(variances(x, x, blocks)))))
-        found = np.array([mixed - root, mixed + root]) / squared
-        low, high = sorted(float(end) for end in intervals.relate(self.kind, found, 1.0))
+        ratios = np.array([mixed - root, mixed + root]) / squared
+        low, high = sorted(float(end) for end in intervals.relate(self.kind, ratios, 1.0))
         return low, high
 
 
@@ -306,7 +306,7 @@ Number: TypeAlias = Sample | Derived
 
 def _pair(a: Number | float, b: Number | float) -> tuple[Derived, Derived]:
     """Two sides of a comparison, of samples the replicates that both have."""
-    x, y = (Derived.constant(one) if isinstance(one, int | float) else one for one in (a, b))
+    x, y = (Derived.constant(number) if isinstance(number, int | float) else number for number in (a, b))
     if isinstance(x, Sample) and isinstance(y, Sample):
         x, y = x.keep_common(y), y.keep_common(x)
     return x.derived, y.derived
@@ -321,8 +321,8 @@ def _align(numbers: Sequence[Derived]) -> tuple[list[Floats], tuple[StreamRuns, 
         return [number.values for number in numbers], first
     parts: dict[Streams, StreamRuns] = {}
     for part in (part for number in numbers for part in number.parts):
-        known = parts.get(part.streams, part)
-        parts[part.streams] = StreamRuns(part.streams, max(known.length, part.length), min(known.n, part.n))
+        shared = parts.get(part.streams, part)
+        parts[part.streams] = StreamRuns(part.streams, max(shared.length, part.length), min(shared.n, part.n))
     rows = []
     for number in numbers:
         ends = np.cumsum([1, *(part.length for part in number.parts)])
@@ -347,20 +347,20 @@ def derive(f: Callable[..., Floats], numbers: Sequence[Number], within: Range = 
         parts,
         within,
         several[0].unit,
-        max(one.size for one in several),
-        "median" if any(one.statistic == "median" for one in several) else "mean",
-        tuple(text for one in several for text in one.warnings),
-        adjusted=any(one.adjusted for one in several),
+        max(number.size for number in several),
+        "median" if any(number.statistic == "median" for number in several) else "mean",
+        tuple(text for number in several for text in number.warnings),
+        adjusted=any(number.adjusted for number in several),
     )
 
 
 def relate(kind: str, a: Number | float, b: Number | float) -> Derived:
     """The comparison or operation `kind` of two numbers (see `intervals.relate`)."""
     x, y = _pair(a, b)
-    found = derive(lambda p, q: intervals.relate(kind, p, q), (x, y), derived_range(kind, x.range, y.range))
+    related = derive(lambda p, q: intervals.relate(kind, p, q), (x, y), derived_range(kind, x.range, y.range))
     quotient = (x, y) if kind in _RATIOS and not (x.range.positive and y.range.positive) else None
-    size = 0.0 if kind in _RATIOS else found.size
-    return replace(found, unit=_UNITS[kind](x.unit, y.unit), size=size, kind=kind, quotient=quotient)
+    size = 0.0 if kind in _RATIOS else related.size
+    return replace(related, unit=_UNITS[kind](x.unit, y.unit), size=size, kind=kind, quotient=quotient)
 
 
 def relate_runs(kind: str, a: Sample, b: Sample) -> Floats:

@@ -68,7 +68,7 @@ def restrict_to_run_cells(spec: Figure, results: Results) -> tuple[Figure, str]:
     where, instead = dict(spec.where), []
     for axis, wanted in spec.where.items():
         run = results.axes.get(axis, [])
-        left = [value for value in as_list(wanted) if any(same_value(value, known) for known in run)]
+        left = [value for value in as_list(wanted) if any(same_value(value, present) for present in run)]
         if run and not left:
             if spec.compare is not None and same_value(spec.compare.to.get(axis), run[0]):
                 raise StudyError(
@@ -129,11 +129,11 @@ def points(spec: Figure, results: Results) -> list[Point]:
             key=f"figures.{spec.id}.quantity",
             right='x = "index" draws a list; a quantity with `within` is one number',
         )
-    found: list[Point] = []
+    drawn: list[Point] = []
     taken: dict[tuple[Scalar | None, str, Scalar], str] = {}
     for panel, series, cell in figure_cells(spec, results):
         if spec.x == INDEX:
-            found += _list_points(spec, results, panel, series, cell)
+            drawn += _list_points(spec, results, panel, series, cell)
             continue
         if spec.x in results.axes and spec.x not in cell.axes:
             continue  # a cell of another grid
@@ -153,8 +153,8 @@ def points(spec: Figure, results: Results) -> list[Point]:
         taken[place] = cell.id
         interval = measure(results, cell, spec.quantity, spec.compare)
         if not np.isnan(interval.value):
-            found.append(Point(*place, interval))
-    return found
+            drawn.append(Point(*place, interval))
+    return drawn
 
 
 def labels(quantities: Sequence[str], results: Results) -> list[str]:
@@ -174,14 +174,14 @@ def _list_points(
     if spec.compare is not None:
         others = results.positions(reference(results, cell, spec.compare).id, spec.quantity).values()
         numbers = [relate(spec.compare.kind, *pair) for pair in zip(numbers, others, strict=False)]
-    found = [Point(panel, series, i, number.estimate()) for i, number in enumerate(numbers, start=1)]
-    return [point for point in found if not np.isnan(point.interval.value)]
+    drawn = [Point(panel, series, i, number.estimate()) for i, number in enumerate(numbers, start=1)]
+    return [point for point in drawn if not np.isnan(point.interval.value)]
 
 
 def curves(spec: Figure, results: Results) -> list[Curve]:
     """The distributions of a CDF figure; the samples of all replicates are pooled."""
     assert spec.quantity is not None
-    found = []
+    drawn = []
     for panel, series, cell in figure_cells(spec, results):
         samples = results.samples(cell.id, spec.quantity)
         pooled = np.concatenate(samples) if samples else np.empty(0)
@@ -192,8 +192,8 @@ def curves(spec: Figure, results: Results) -> list[Curve]:
         if len(pooled) > CDF_POINTS:
             at = np.unique(np.linspace(0, len(pooled) - 1, CDF_POINTS).round().astype(np.int64))
             pooled, share = pooled[at], share[at]
-        found.append(Curve(panel, series, pooled, share))
-    return found
+        drawn.append(Curve(panel, series, pooled, share))
+    return drawn
 
 
 def ellipses(spec: Figure, results: Results) -> list[Ellipse]:
@@ -207,7 +207,7 @@ def ellipses(spec: Figure, results: Results) -> list[Ellipse]:
         if results.is_list(name):
             right = "reduce it to one number per run with `within`"
             raise StudyError(f"{name!r} is a list", key=f"figures.{spec.id}", right=right)
-    found = []
+    drawn = []
     for panel, series, cell in figure_cells(spec, results):
         points = np.array([results.values(cell.id, name) for name in (spec.x, spec.quantity)])
         points = points[:, np.isfinite(points).all(axis=0)]
@@ -223,8 +223,8 @@ def ellipses(spec: Figure, results: Results) -> list[Ellipse]:
                 circle = np.array([np.cos(angle), np.sin(angle)])
                 radii = np.sqrt(np.clip(sizes, 0, None))
                 contour = points.mean(axis=1)[:, None] + axes @ (radii[:, None] * circle)
-        found.append(Ellipse(panel, series, (float(middle[0]), float(middle[1])), contour[0], contour[1]))
-    return found
+        drawn.append(Ellipse(panel, series, (float(middle[0]), float(middle[1])), contour[0], contour[1]))
+    return drawn
 
 
 def unit_of(spec: Figure, results: Results) -> str:

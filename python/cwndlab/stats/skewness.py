@@ -35,7 +35,7 @@ def stretch(n: int, scatter: float) -> tuple[float, float]:
         return 1.0, 1.0
     runs, scatters, entries = _table()
     at = np.array([[np.interp(scatter, scatters, line) for line in entry] for entry in entries])
-    below, above = (float(np.interp(n**-0.5, [0.0, *runs[::-1] ** -0.5], [1.0, *one[::-1]])) for one in at)
+    below, above = (float(np.interp(n**-0.5, [0.0, *runs[::-1] ** -0.5], [1.0, *row[::-1]])) for row in at)
     return below, above
 
 

@@ -67,7 +67,7 @@ def replicates_by_cell(
     Quantities of expectation 0 need none: relative to 0, nothing is precise.
     """
     quantities = results.labels.quantities.items()
-    numbers = [name for name, one in quantities if not one.centred and not results.is_list(name)]
+    numbers = [name for name, info in quantities if not info.centred and not results.is_list(name)]
     needed = {}
     for cell in results.cells:
         asked = (
@@ -79,14 +79,14 @@ def replicates_by_cell(
         both = results.sample(cell_id, name), results.sample(other, name)
         ran = min((len(sample.runs) for sample in both if not sample.exact), default=1)
         asked_of_both = rule.replicates_needed(relate(kind, *both), ran)
-        for one in (cell_id, other):
-            needed[one] = max(needed[one], asked_of_both)
+        for either in (cell_id, other):
+            needed[either] = max(needed[either], asked_of_both)
     return needed
 
 
 def _compared(results: Results, tables: Iterable[Table | Listing]) -> list[tuple[str, str, str, str]]:
     """The comparisons that tables show: kind, cell, the cell it is compared with, quantity."""
-    found = []
+    comparisons = []
     for table in tables:
         for column in table.columns if isinstance(table, Table) else ():
             if column.compare is None:
@@ -95,5 +95,5 @@ def _compared(results: Results, tables: Iterable[Table | Listing]) -> list[tuple
                 with suppress(NotRunError):
                     other = reference(results, cell, column.compare)
                     if other.id != cell.id:
-                        found.append((column.compare.kind, cell.id, other.id, column.quantity))
-    return list(dict.fromkeys(found))
+                        comparisons.append((column.compare.kind, cell.id, other.id, column.quantity))
+    return list(dict.fromkeys(comparisons))

@@ -266,12 +266,12 @@ def _finish(
 
 def _describe_fit(judgement: Judgement, change: float | None) -> str:
     """How well a number fits that chose the model; `change` is how far a published change is missed."""
-    found, apart = f"would be \u201c{judgement.verdict}\u201d", judgement.relative_difference
+    verdict, apart = f"would be \u201c{judgement.verdict}\u201d", judgement.relative_difference
     if change is None and math.isnan(apart):
-        return f"The fit {found}"
+        return f"The fit {verdict}"
     size = f"{abs(100 * apart):.1f} %" if change is None else f"{abs(change):.1f}"
     side = "above" if (apart if change is None else change) > 0.0 else "below"
-    return f"The fit is {size} {side} the published value and {found}"
+    return f"The fit is {size} {side} the published value and {verdict}"
 
 
 def margin_of(spec: Table, column: Column, results: Results) -> Margin:

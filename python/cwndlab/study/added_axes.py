@@ -83,7 +83,7 @@ def _has_lists(raw: Mapping[str, Any]) -> bool:
         isinstance(raw.get("axes", {}), Mapping)
         and all(tables(raw, key) for key in ("grids", "tables", "figures", "marks"))
         and all(tables(table, "columns") for table in raw.get("tables", ()))
-        and all({"id", "title"} <= one.keys() for key in ("tables", "figures") for one in raw.get(key, ()))
+        and all({"id", "title"} <= part.keys() for key in ("tables", "figures") for part in raw.get(key, ()))
     )
 
 

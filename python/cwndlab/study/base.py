@@ -32,10 +32,10 @@ class _Models(ModelMetaclass):
             raise ArgumentError(f"{cls.__name__} takes its keys by name: {names}")
         keys, laws = own.name_laws({**dict(zip(own.positional, args, strict=False)), **keys})
         try:
-            made = super().__call__(**keys)
+            model = super().__call__(**keys)
             if laws:
-                made.__pydantic_private__["_laws"] = laws
-            return made
+                model.__pydantic_private__["_laws"] = laws
+            return model
         except ValidationError:
             from .validate import validate  # which knows the models
 
@@ -47,7 +47,7 @@ class _Models(ModelMetaclass):
 
     def __dir__(cls) -> list[str]:  # noqa: N805
         """What `help` describes: the methods that are not pydantic's."""
-        ours = {name for one in cls.__mro__ if one.__module__.startswith("cwndlab.") for name in vars(one)}
+        ours = {name for base in cls.__mro__ if base.__module__.startswith("cwndlab.") for name in vars(base)}
         return sorted(name for name in ours - {*vars(BaseModel), *_OF_CLASSES} if not name.startswith("_"))
 
     @property

@@ -74,9 +74,9 @@ def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
     raw = dict(document.written_tables)
     place = place_in(document, raw, {})
     _check_size(raw, place)
-    known = [*schema.StudyFile.model_fields, *SHORT]
-    for key in [key for key in raw if key not in known]:
-        findings.note(place.error((key,), f"unknown key {key!r}", nearest(key, known)))
+    keys = [*schema.StudyFile.model_fields, *SHORT]
+    for key in [key for key in raw if key not in keys]:
+        findings.note(place.error((key,), f"unknown key {key!r}", nearest(key, keys)))
         del raw[key]
     if findings.errors and not raw.keys() & {"topology", *NETWORKS}:
         raise findings.error()  # the network is missing because its key is misspelt
@@ -85,8 +85,8 @@ def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
     except StudyError as error:
         findings.note(place.locate(error))
         raise findings.error() from None
-    for one in expanded.wrong.errors:
-        findings.note(place.locate(one))
+    for fault in expanded.wrong.errors:
+        findings.note(place.locate(fault))
     full = _changed(expanded.raw, document)
     place = place_in(document, full, expanded.origins)
     if full is not expanded.raw:
@@ -97,7 +97,7 @@ def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
         outline = validate(schema.Outline, rest)
     except StudyError as error:
         findings.note(place.locate(error))
-        wrong = {str(one.path[0]) for one in (error, *error.others) if one.path}
+        wrong = {str(fault.path[0]) for fault in (error, *error.others) if fault.path}
         try:  # with what is left, the model can be checked
             rest = {"title": "", **{key: value for key, value in rest.items() if key not in wrong}}
             outline = validate(schema.Outline, rest)
@@ -121,8 +121,8 @@ def _changed(raw: dict[str, Any], document: Document) -> dict[str, Any]:
         axis = raw.get("axes", {}).get(name) if isinstance(raw.get("axes"), Mapping) else None
         listed = axis.get("values") if isinstance(axis, Mapping) else None
         if isinstance(listed, list):
-            known = [value.get("name") if isinstance(value, Mapping) else value for value in listed]
-            new = [value for value in values if not is_among(value, known)]
+            names = [value.get("name") if isinstance(value, Mapping) else value for value in listed]
+            new = [value for value in values if not is_among(value, names)]
             if new:
                 changes[f"axes.{name}.values"] = [*changes.get(f"axes.{name}.values", listed), *new]
     return put_all(raw, changes, list(schema.StudyFile.model_fields), document.file) if changes else raw
@@ -166,7 +166,7 @@ def _unfit(value: Any, at: KeyPath = ()) -> tuple[KeyPath, str, str] | None:
         if at not in NETWORK and any(isinstance(item, dict) for item in value):
             return at, f"the list has {len(value)} tables", f"at most {MAX_TABLES:,}"
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return next((found for key, item in items if (found := _unfit(item, (*at, key))) is not None), None)
+    return next((misfit for key, item in items if (misfit := _unfit(item, (*at, key))) is not None), None)
 
 
 def _depth(value: Any) -> int:
@@ -191,14 +191,14 @@ def expand(raw: Mapping[str, Any]) -> Expanded:
     if not several and not listed and not any(key in raw for key in SHORT):
         return Expanded(dict(raw))
     _check_kinds(raw)
-    made = Expanded(copy.deepcopy({key: value for key, value in raw.items() if key not in SHORT}))
+    full = Expanded(copy.deepcopy({key: value for key, value in raw.items() if key not in SHORT}))
     if listed:
-        vary_parameters(made.raw, listed)
-        made.origins |= {("axes", name): ("parameters", name) for name in listed}
+        vary_parameters(full.raw, listed)
+        full.origins |= {("axes", name): ("parameters", name) for name in listed}
     if several:
-        vary_kernels(made.raw, several)
-        made.origins["axes", KERNEL_AXIS] = KERNELS_AT
-    short = _read_short_forms({key: raw[key] for key in SHORT if key in raw}, made.wrong)
+        vary_kernels(full.raw, several)
+        full.origins["axes", KERNEL_AXIS] = KERNELS_AT
+    short = _read_short_forms({key: raw[key] for key in SHORT if key in raw}, full.wrong)
     networks = [name for name in NETWORKS if name in raw]
     if len(networks) > 1:
         raise problem_at((networks[1],), f"this study has a [{networks[0]}] already", "keep one of them")
@@ -209,17 +209,17 @@ def expand(raw: Mapping[str, Any]) -> Expanded:
                 raise problem_at((section,), f"[{name}] already makes the {section}", right)
         network = short.dumbbell or short.parking_lot
         if network is None:  # it is not a table, so there is nothing to expand
-            made.wrong.report()
+            full.wrong.report()
         else:
-            NetworkForm(network, name, made).write()
+            NetworkForm(network, name, full).write()
     asked = short.measure
     if asked is None and networks and not raw.get("quantities"):
         asked = list(measures.DEFAULT)
-    _measure(made, asked)
+    _measure(full, asked)
     if several:
-        import_module("cwndlab.apps.several_kernels.side_by_side").show_kernels(made.raw, several)
-    made.raw = {key: made.raw[key] for key in sorted(made.raw, key=_position)}
-    return made
+        import_module("cwndlab.apps.several_kernels.side_by_side").show_kernels(full.raw, several)
+    full.raw = {key: full.raw[key] for key in sorted(full.raw, key=_position)}
+    return full
 
 
 def _read_short_forms(given: dict[str, Any], wrong: Findings) -> Short:
@@ -263,34 +263,34 @@ def _names_several_lines(part: object) -> bool:
     return isinstance(part, str) and part in engine_kinds.SEVERAL_LINES
 
 
-def _measure(made: Expanded, asked: Sequence[str] | None) -> None:
+def _measure(full: Expanded, asked: Sequence[str] | None) -> None:
     """Quantities, tables and figures of what is to be measured."""
-    raw = made.raw
-    if not made.flows:
+    raw = full.raw
+    if not full.flows:
         entries = [entry for entry in raw.get("traffic", []) if isinstance(entry, dict)]
-        made.flows = {str(entry.get("name")): engine_kinds.is_endless(entry.get("app")) for entry in entries}
+        full.flows = {str(entry.get("name")): engine_kinds.is_endless(entry.get("app")) for entry in entries}
     flows = measures.Flows(
-        dict(made.flows),
-        made.bottlenecks,
+        dict(full.flows),
+        full.bottlenecks,
         any(map(_names_several_lines, (raw.get("topology"), raw.get("axes")))),
-        made.round_trip,
+        full.round_trip,
     )
-    known = [
+    quantities = [
         str(quantity.get("name")) for quantity in raw.get("quantities", []) if isinstance(quantity, dict)
     ]
     groups: dict[str, measures.Measured] = {}
     for position, name in enumerate(asked or []):
         at: KeyPath = ("measure", position)
-        with made.wrong:
+        with full.wrong:
             group = measures.make_quantities(name, flows, at)
             if group.name in groups:
                 raise problem_at(at, f'"{group.name}" is listed already', "leave one of them out")
             groups[group.name] = group
             for quantity in group.quantities:
-                made.origins["quantities", len(known)] = at
-                if quantity["name"] not in known:
+                full.origins["quantities", len(quantities)] = at
+                if quantity["name"] not in quantities:
                     raw.setdefault("quantities", []).append(quantity)
-                    known.append(quantity["name"])
+                    quantities.append(quantity["name"])
     if not groups or raw.get("grids"):
         return  # which axes the cells of a grid have is for the study to say
     axes = {
@@ -304,5 +304,5 @@ def _measure(made: Expanded, asked: Sequence[str] | None) -> None:
         ("figures", measures.figures(list(groups.values()), axes, titles)),
     ):
         own = raw.get(section, [])
-        if shown and all(isinstance(one, dict) and one.get("kind") == "over-time" for one in own):
+        if shown and all(isinstance(part, dict) and part.get("kind") == "over-time" for part in own):
             raw[section] = [*shown, *own]

@@ -68,10 +68,10 @@ class Cells:
         An axis or a value that no cell has is a StudyError that says what would be right.
         """
         for axis, wanted in where.items():
-            known = self.values_on(axis)
+            values = self.values_on(axis)
             for value in as_list(wanted):
                 if (axis, label(value)) not in self._positions:
-                    right = nearest(str(value), [str(v) for v in known])
+                    right = nearest(str(value), [str(v) for v in values])
                     raise NotRunError(f"axis {axis!r} has no value {value!r}", right=right)
         return self.cells_at(where)
 
@@ -87,18 +87,18 @@ class Cells:
     def cells_at(self, where: Mapping[str, object]) -> list[CellInfo]:
         """The cells whose axes have the wanted values, none if there are none."""
         labels = {axis: {label(value) for value in as_list(wanted)} for axis, wanted in where.items()}
-        if labels.keys() == self.axes.keys() and all(len(one) == 1 for one in labels.values()):
-            key = frozenset((axis, value) for axis, one in labels.items() for value in one)
+        if labels.keys() == self.axes.keys() and all(len(chosen) == 1 for chosen in labels.values()):
+            key = frozenset((axis, value) for axis, chosen in labels.items() for value in chosen)
             return [self.cells[position] for position in self._at_all_axes.get(key, ())]
         groups = [
-            [position for one in wanted for position in self._positions.get((axis, one), ())]
+            [position for chosen in wanted for position in self._positions.get((axis, chosen), ())]
             for axis, wanted in labels.items()
         ]
-        found = sorted(min(groups, key=len, default=range(len(self.cells))))
+        positions = sorted(min(groups, key=len, default=range(len(self.cells))))
         return [
             cell
-            for cell in (self.cells[position] for position in found)
-            if all(axis in cell.axes and label(cell.axes[axis]) in one for axis, one in labels.items())
+            for cell in (self.cells[position] for position in positions)
+            if all(axis in cell.axes and label(cell.axes[axis]) in chosen for axis, chosen in labels.items())
         ]
 
     def with_ids(self, names: Iterable[str]) -> list[CellInfo]:
@@ -107,8 +107,8 @@ class Cells:
 
     def value_with_label(self, axis: str, written: str) -> Scalar | None:
         """The value of an axis that has this label (`values.label`); None if no cell has it."""
-        found = self._positions.get((axis, written))
-        return self.cells[found[0]].axes[axis] if found else None
+        positions = self._positions.get((axis, written))
+        return self.cells[positions[0]].axes[axis] if positions else None
 
     def find(self, where: Mapping[str, object]) -> CellInfo | None:
         """The one cell at these axis values, None when it was not run.
@@ -141,16 +141,16 @@ class Cells:
 
     @cached_property
     def _positions(self) -> dict[tuple[str, str], list[int]]:
-        found: dict[tuple[str, str], list[int]] = {}
+        positions: dict[tuple[str, str], list[int]] = {}
         for position, cell in enumerate(self.cells):
             for axis, value in cell.axes.items():
-                found.setdefault((axis, label(value)), []).append(position)
-        return found
+                positions.setdefault((axis, label(value)), []).append(position)
+        return positions
 
     @cached_property
     def _at_all_axes(self) -> dict[frozenset[tuple[str, str]], list[int]]:
-        found: dict[frozenset[tuple[str, str]], list[int]] = {}
+        positions: dict[frozenset[tuple[str, str]], list[int]] = {}
         for position, cell in enumerate(self.cells):
             key = frozenset((axis, label(value)) for axis, value in cell.axes.items())
-            found.setdefault(key, []).append(position)
-        return found
+            positions.setdefault(key, []).append(position)
+        return positions

@@ -193,14 +193,14 @@ def propagation(delay: int | DelaySteps | DelayTrace, folder: Path | None, at: K
         delays = [round(read[k] * delay.factor) for k in kept]
         repeat = len(read) * delay.interval
     least = min(delays)
-    made = _schedule("delay-steps", times, repeat, extra_ns=[value - least for value in delays])
-    return Propagation(delays[0], least, {**made, "keep_order": delay.keep_order})
+    schedule = _schedule("delay-steps", times, repeat, extra_ns=[value - least for value in delays])
+    return Propagation(delays[0], least, {**schedule, "keep_order": delay.keep_order})
 
 
 def _schedule(kind: str, times: list[int], repeat: int | None, **values: list[Any]) -> dict[str, Any]:
     """Values by the time from which they hold, as the core reads them."""
-    made = {"kind": kind, "at_ns": times, **values}
-    return made if repeat is None else {**made, "repeat_ns": repeat}
+    schedule = {"kind": kind, "at_ns": times, **values}
+    return schedule if repeat is None else {**schedule, "repeat_ns": repeat}
 
 
 def _pause_rates(
@@ -210,13 +210,13 @@ def _pause_rates(
     if any(start >= end for start, end in down):
         raise problem_at(at, "an interval ends before it begins", 'write for instance [["10s", "12s"]]')
     starts, ends = sorted(start for start, _ in down), sorted(end for _, end in down)
-    made: list[tuple[int, int]] = []
+    steps: list[tuple[int, int]] = []
     for edge in sorted({*times, *starts, *ends}):
         is_down = bisect_right(starts, edge) > bisect_right(ends, edge)
         rate = 0 if is_down else rates[bisect_right(times, edge) - 1]
-        if not made or made[-1][1] != rate:
-            made.append((edge, rate))
-    return [edge for edge, _ in made], [rate for _, rate in made]
+        if not steps or steps[-1][1] != rate:
+            steps.append((edge, rate))
+    return [edge for edge, _ in steps], [rate for _, rate in steps]
 
 
 #: What reads a file, parsed once for all cells as long as the file does not change.
@@ -255,12 +255,12 @@ def _times(root: Path, path: Path, version: tuple[int, int]) -> tuple[int, ...]:
 def _delays(root: Path, path: Path, version: tuple[int, int]) -> tuple[int, ...]:
     """The delays of a delay trace, in ns."""
     right = "a delay trace has a delay in milliseconds on each line, such as 12 or 12.5"
-    made: list[int] = []
+    delays: list[int] = []
     text = read_text(path, what="a delay trace", root=root)
     for number, line in enumerate(text.splitlines(), start=1):
         if not _DELAY.match(line):
             raise StudyError(f"{line[:20]!r} is no delay", file=path, line=number, right=right)
-        made.append(round(float(line) * 1e6))
-    if not made:
+        delays.append(round(float(line) * 1e6))
+    if not delays:
         raise StudyError("the trace has no delays", file=path, right=right)
-    return tuple(made)
+    return tuple(delays)

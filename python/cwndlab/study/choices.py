@@ -30,19 +30,19 @@ class Wanted(NamedTuple):
 
 def parse_choices(study: StudySpec, name: str | None) -> Wanted:
     """What a name refers to: an axis of [sensitivity], "combinations", or "all"."""
-    known = study.outline.sensitivity
+    axes = study.outline.sensitivity
     if name is None:
         return Wanted()
-    if not known:
+    if not axes:
         raise StudyError(
             "the study has no sensitivity axes", key="--sensitivity", right="give it [sensitivity]"
         )
     if name == "all":
-        return Wanted(tuple(known), draw(study))
+        return Wanted(tuple(axes), draw(study))
     if name == COMBINATIONS and study.outline.combinations:
         return Wanted(combinations=draw(study))
-    if name not in known:
-        names = [*known, "all", *([COMBINATIONS] if study.outline.combinations else [])]
+    if name not in axes:
+        names = [*axes, "all", *([COMBINATIONS] if study.outline.combinations else [])]
         raise StudyError(
             f'there is no sensitivity axis "{name}"', key="--sensitivity", right=nearest(name, names)
         )
@@ -72,19 +72,19 @@ def variations_around(
     study: StudySpec, axes: Mapping[str, Scalar], asked: Wanted
 ) -> Iterator[tuple[str, Mapping[str, Scalar]]]:
     """What is changed in a cell: the axis (or "combinations"), and the choices made."""
-    known = study.outline.sensitivity
+    sensitivity = study.outline.sensitivity
     for name in asked.axes:
-        if is_selected(axes, known[name].where):
-            yield from ((name, {name: value}) for value in known[name].names)
+        if is_selected(axes, sensitivity[name].where):
+            yield from ((name, {name: value}) for value in sensitivity[name].names)
     for combination in asked.combinations:
-        if all(is_selected(axes, known[name].where) for name in combination):
+        if all(is_selected(axes, sensitivity[name].where) for name in combination):
             yield COMBINATIONS, combination
 
 
-def describe_choices(study: StudySpec, made: Mapping[str, Scalar]) -> str:
+def describe_choices(study: StudySpec, chosen: Mapping[str, Scalar]) -> str:
     """The choices that differ from the first value of their axis, which is the study's own."""
-    known: Mapping[str, Sensitivity] = study.outline.sensitivity
-    changed = [f"{name}={text(v)}" for name, v in made.items() if not same_value(v, known[name].names[0])]
+    axes: Mapping[str, Sensitivity] = study.outline.sensitivity
+    changed = [f"{name}={text(v)}" for name, v in chosen.items() if not same_value(v, axes[name].names[0])]
     return ", ".join(changed) or "nothing changed"
 
 

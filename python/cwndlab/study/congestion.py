@@ -92,10 +92,10 @@ def spell_out(
         raise problem_at(at, "`window_law` says this already", "leave out one of them")
     name = given[KEY]
     law = NAMES.get(name, name) if isinstance(name, str) else name
-    known = tuple(dict.fromkeys((*built_in(), *own_laws)))
-    if law not in known:
-        kind = UnknownLawError if similar(str(name), known) is None else StudyError
-        right = f"{nearest(str(name), known)}; {OF_YOUR_OWN}"
+    laws = tuple(dict.fromkeys((*built_in(), *own_laws)))
+    if law not in laws:
+        kind = UnknownLawError if similar(str(name), laws) is None else StudyError
+        right = f"{nearest(str(name), laws)}; {OF_YOUR_OWN}"
         raise kind(f"there is no congestion control {name!r}", right=right, path=at)
     own: Mapping[str, Any] = _WITH.get(law) or {**_STANDARD, **own_laws.get(law, {})}
     if law == "cubic" and alternative_name(profile["window_law"]).startswith("cubic"):

@@ -105,13 +105,13 @@ def _names(study: StudySpec) -> None:
     """References to names that are neither parameter nor axis are found here, so that they are found in every
     cell.
     """
-    known = {*study.outline.parameters, *study.outline.axes, *study.outline.sensitivity}
+    names = {*study.outline.parameters, *study.outline.axes, *study.outline.sensitivity}
     findings = Findings()
     for section in schema.MODEL_SECTIONS:
         for path, text, program in _texts(study.raw.get(section), (section,)):
-            for name in sorted(references(text, program=program) - known):
+            for name in sorted(references(text, program=program) - names):
                 problem = f'"{name}" is neither a parameter nor an axis'
-                findings.note(_fail(study, path, problem, nearest(name, known)))
+                findings.note(_fail(study, path, problem, nearest(name, names)))
     findings.report()
 
 
@@ -154,7 +154,7 @@ def _references(study: StudySpec) -> None:
         with findings:
             _known(study, "cells", cell, ("cells", name))
     for section, key, what in _UNIQUE:
-        names = [getattr(one, key) for one in getattr(outline, section)]
+        names = [getattr(entry, key) for entry in getattr(outline, section)]
         for index, name in enumerate(names):
             if names.index(name) != index:
                 findings.note(_fail(study, (section, index, key), f'{what} "{name}" is defined twice'))
@@ -170,8 +170,8 @@ def _named(value: Any, at: KeyPath) -> Iterator[tuple[str, Any, KeyPath]]:
     if isinstance(value, BaseModel):
         keys = _NAMES.get(type(value), {})
         for key in type(value).model_fields:
-            if (found := getattr(value, key)) is not None:
-                inside = _named(found, (*at, key)) if key not in keys else [(keys[key], found, (*at, key))]
+            if (inner := getattr(value, key)) is not None:
+                inside = _named(inner, (*at, key)) if key not in keys else [(keys[key], inner, (*at, key))]
                 yield from inside
     elif isinstance(value, list | dict):
         for step, item in value.items() if isinstance(value, dict) else enumerate(value):
@@ -194,35 +194,35 @@ def _known(study: StudySpec, what: str, named: Any, path: KeyPath) -> None:
                     raise _fail(study, at, f"axis {axis} has no value {wanted!r}", right)
         return
     if isinstance(named, list):
-        for index, one in enumerate(named):
-            _known(study, what, one, (*path, index) if what == "cells" else path)
+        for index, entry in enumerate(named):
+            _known(study, what, entry, (*path, index) if what == "cells" else path)
         return
     if isinstance(named, dict):
         _known(study, what, [*(named if what == "quantity" else ()), *named.values()], path)
         return
-    known = {
+    defined = {
         "axis": outline.axes,
         "quantity": [quantity.name for quantity in outline.quantities],
         "table": [table.id for table in outline.tables],
     }[what]
-    if named not in known:
-        raise _fail(study, path, f'there is no {what} "{named}"', nearest(named, known))
+    if named not in defined:
+        raise _fail(study, path, f'there is no {what} "{named}"', nearest(named, defined))
 
 
 def _grids(study: StudySpec) -> None:
-    known = {*study.outline.axes, *study.outline.parameters}
+    names = {*study.outline.axes, *study.outline.parameters}
     for index, grid in enumerate(study.outline.grids):
         at: KeyPath = ("grids", index)
         if grid.cells and (grid.axes or grid.zip):
             raise _fail(study, (*at, "cells"), "a grid has either `cells` or `axes`", "make two grids")
         if grid.when is not None:
             try:
-                unknown = sorted(names_in(grid.when) - known)
+                unknown = sorted(names_in(grid.when) - names)
             except StudyError as error:
                 raise study.place.locate(error, (*at, "when")) from None
             if unknown:
                 problem = f'"{unknown[0]}" is neither axis nor parameter'
-                raise _fail(study, (*at, "when"), problem, nearest(unknown[0], known))
+                raise _fail(study, (*at, "when"), problem, nearest(unknown[0], names))
         for name, value in grid.where.items():
             if isinstance(value, list) and name not in grid.swept_axes:
                 problem = f'axis "{name}" is held at one value, since it is not among the axes of the grid'
@@ -343,14 +343,14 @@ def _faults(index: int, quantity: Quantity) -> Iterator[StudyError]:
     try:
         validate(_options(get(quantity.metric).measure), quantity.options)
     except StudyError as error:
-        for one in (error, *error.others):
+        for fault in (error, *error.others):
             # A missing option has no line of its own: the quantity has.
-            path = one.path or ()
+            path = fault.path or ()
             missing = path and path[0] not in quantity.options
-            problem = f"metric {quantity.metric}: {one.problem}"
+            problem = f"metric {quantity.metric}: {fault.problem}"
             problem += f": options.{path[0]}" if missing else ""
             at = ("quantities", index, *(() if missing else ("options", *path)))
-            yield problem_at(at, problem, one.right)
+            yield problem_at(at, problem, fault.right)
 
 
 def _not_centred(quantities: Mapping[str, Quantity]) -> Iterator[StudyError]:
@@ -360,7 +360,7 @@ def _not_centred(quantities: Mapping[str, Quantity]) -> Iterator[StudyError]:
             metric = quantities[name].metric if name in quantities else None
             if name in quantities and (metric is None or not get(metric).centred):
                 problem = f'the expectation of "{name}" is not known to be 0'
-                centred = [known for known in names() if get(known).centred]
+                centred = [other for other in names() if get(other).centred]
                 right = f"name a quantity of the metric {', '.join(centred)}"
                 yield problem_at(("quantities", index, "adjust_for"), problem, right)
 

@@ -87,13 +87,13 @@ def put_all(
     tables: Mapping[str, Any], changes: Mapping[str, Any], sections: Sequence[str], file: Path | None
 ) -> dict[str, Any]:
     """A copy of the tables with these dotted keys changed; StudyError for a key that leads nowhere."""
-    made = copy.deepcopy(dict(tables))
+    changed = copy.deepcopy(dict(tables))
     for key, value in changes.items():
         try:
-            put(made, steps(made, key, sections) if "." in key else (key,), value)
+            put(changed, steps(changed, key, sections) if "." in key else (key,), value)
         except StudyError as error:
             raise error.with_place(file=file, line=None, key=f"--set {key}") from None
-    return made
+    return changed
 
 
 def shipped_studies() -> dict[str, Path]:
@@ -138,11 +138,11 @@ def _text_in(folder: Path, name: str, what: str) -> str:
 
 def _file_of(name_or_path: str | Path) -> Path:
     """The file of a study; StudyError if there is none."""
-    known, written = shipped_studies(), str(name_or_path)
-    if written in known:
-        return known[written]
+    shipped, written = shipped_studies(), str(name_or_path)
+    if written in shipped:
+        return shipped[written]
     if not written or "\0" in written:
-        raise StudyError("a study is a shipped name or a file", right=nearest("", known))
+        raise StudyError("a study is a shipped name or a file", right=nearest("", shipped))
     if "\n" in written:
         raise StudyError(
             "this is the text of a study, not its name or file", right="load it by Study.from_toml(text)"
@@ -156,7 +156,7 @@ def _file_of(name_or_path: str | Path) -> Path:
         raise StudyError(f"a study is a shipped name or a file: {error.strerror}") from None
     if not exists:
         looks_like_path = file.suffix == ".toml" or len(file.parts) > 1
-        right = None if looks_like_path else nearest(written, known)
+        right = None if looks_like_path else nearest(written, shipped)
         raise StudyError(f'there is no study "{written}"', right=right)
     return file
 
@@ -177,9 +177,9 @@ def read_toml(text: str, file: Path | None) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message = str(error)
-        found = re.search(r" \(at line (\d+), column (\d+)\)", message)
-        line = int(found[1]) if found else (text.count("\n") + 1 if "end of document" in message else None)
-        plain = message.replace(found[0], f" at column {found[2]}") if found else message
+        place = re.search(r" \(at line (\d+), column (\d+)\)", message)
+        line = int(place[1]) if place else (text.count("\n") + 1 if "end of document" in message else None)
+        plain = message.replace(place[0], f" at column {place[2]}") if place else message
         raise StudyError(f"this is not TOML: {plain[:1].lower()}{plain[1:]}", file=file, line=line) from None
     except (RecursionError, ValueError, OverflowError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -105,10 +105,10 @@ class Csv:
 
     def numbers(self, column: str, kind: Callable[[str], float]) -> list[float]:
         """A column as `kind` (int or float) reads it; ValueError if something in it is no such number."""
-        known = (column, kind)
-        if known not in self._numbers:
-            self._numbers[known] = [kind(line[column]) for line in self.lines]
-        return self._numbers[known]
+        key = (column, kind)
+        if key not in self._numbers:
+            self._numbers[key] = [kind(line[column]) for line in self.lines]
+        return self._numbers[key]
 
 
 def read_csv(folder: Path | None, name: str) -> Csv:

@@ -70,12 +70,12 @@ def _check(node: ast.AST, text: str) -> None:
             if not isinstance(relation, _COMPARISONS):
                 problem = f"{type(relation).__name__} is no comparison here"
                 raise ExpressionError(problem, node.col_offset + 1, "< <= > >= == !=")
-    known = isinstance(node, _NODES)
+    allowed = isinstance(node, _NODES)
     if isinstance(node, ast.BinOp):
-        known = isinstance(node.op, _ARITHMETIC)
+        allowed = isinstance(node.op, _ARITHMETIC)
     if isinstance(node, ast.Call):
-        known = isinstance(node.func, ast.Name)
-    if not known and isinstance(node, ast.expr):
+        allowed = isinstance(node.func, ast.Name)
+    if not allowed and isinstance(node, ast.expr):
         raise not_allowed(node, text)
 
 

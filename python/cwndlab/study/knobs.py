@@ -60,27 +60,27 @@ def tcp(
     template: Mapping[str, Any], given: Mapping[str, Any], path: KeyPath, choices: Choices = NO_CHOICES
 ) -> dict[str, Any]:
     """The profile's configuration with the study's overrides."""
-    made, wrong = dict(template), Findings()
+    config, wrong = dict(template), Findings()
     for key, value in given.items():
         with wrong:
-            _override(made, template, value, (*path, key), choices)
+            _override(config, template, value, (*path, key), choices)
     wrong.report()
-    return made
+    return config
 
 
 def _override(
-    made: dict[str, Any], template: Mapping[str, Any], value: Any, at: KeyPath, choices: Choices
+    config: dict[str, Any], template: Mapping[str, Any], value: Any, at: KeyPath, choices: Choices
 ) -> None:
     """Puts one knob into a configuration; `at` ends with its name."""
     key = str(at[-1])
     if key in choices.alternatives:
-        made[key] = _alternative(template[key], value, at, choices.alternatives[key])
+        config[key] = _alternative(template[key], value, at, choices.alternatives[key])
         return
     if key in choices.switches:
-        made[key] = _switch(template[key], value, at, choices.switches[key])
+        config[key] = _switch(template[key], value, at, choices.switches[key])
         return
     if key in ("initial_window", "max_window") and key in template:
-        made[key] = _window(value, at)
+        config[key] = _window(value, at)
         return
     if isinstance(value, Mapping):
         _known(key, template, at)
@@ -88,7 +88,7 @@ def _override(
         # A table of plain knobs is merged; an alternative with its own knobs ({ delayed = { … } })
         # replaces.
         plain = isinstance(nested, Mapping) and not any(isinstance(it, Mapping) for it in nested.values())
-        made[key] = tcp(nested, value, at) if plain else convert_to_base_units(value, at)
+        config[key] = tcp(nested, value, at) if plain else convert_to_base_units(value, at)
         return
     kind = quantity(value, at) if isinstance(value, str) else None
     if kind is None:
@@ -97,13 +97,13 @@ def _override(
             raise problem_at(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}")
         if not isinstance(value, str) and isinstance(template[key], bool) != isinstance(value, bool):
             raise problem_at(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}")
-        made[key] = value
+        config[key] = value
         return
     suffixed = _with_suffix(key, kind[0])
     if suffixed in template:
-        made[suffixed] = kind[1]
+        config[suffixed] = kind[1]
     elif key in template and kind[0] in ("size", "packets") and not key.endswith(("_ns", "_bps")):
-        made[key] = kind[1]
+        config[key] = kind[1]
     else:
         _known(key, template, at)
         raise problem_at(
@@ -216,13 +216,13 @@ def _window(value: Any, at: KeyPath) -> Any:
 
 def convert_to_base_units(given: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
     """Knobs of a queue, an impairment or an acknowledgment policy, as listed by the core."""
-    made: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     for key, value in given.items():
         at = (*path, key)
         if isinstance(value, Mapping):
-            made[key] = convert_to_base_units(value, at)
+            table[key] = convert_to_base_units(value, at)
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-            made[key] = [
+            table[key] = [
                 convert_to_base_units(item, (*at, i)) if isinstance(item, Mapping) else item
                 for i, item in enumerate(value)
             ]
@@ -230,49 +230,49 @@ def convert_to_base_units(given: Mapping[str, Any], path: KeyPath) -> dict[str, 
             converted = [quantity(item, at) if isinstance(item, str) else None for item in value]
             kinds = {kind[0] for kind in converted if kind is not None}
             target = _with_suffix(key, kinds.pop()) if len(kinds) == 1 and kinds <= {"time"} else key
-            made[target] = [
+            table[target] = [
                 kind[1] if kind is not None else item for kind, item in zip(converted, value, strict=True)
             ]
         elif isinstance(value, str) and (kind := quantity(value, at)) is not None:
             target = key if kind[0] in ("packets", "share") or key == "bytes" else _with_suffix(key, kind[0])
-            made[target] = kind[1]
+            table[target] = kind[1]
         else:
-            made[key] = value
-    return made
+            table[key] = value
+    return table
 
 
 def app(given: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
     """Knobs of an application. Sizes and times may be distributions; one value alone is the fixed
     distribution.
     """
-    made: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     for key, value in given.items():
         at = (*path, key)
         if key == "kind":
-            made[key] = value
+            table[key] = value
         elif isinstance(value, Mapping) and "kind" in value:
             target, distribution = _distribution(key, value, at)
-            made[target] = distribution
+            table[target] = distribution
         elif (
             isinstance(value, int | float) and not isinstance(value, bool) and key.endswith(("_s", "_bytes"))
         ):
-            made[key] = {"kind": "fixed", "value": float(value)}
+            table[key] = {"kind": "fixed", "value": float(value)}
         elif isinstance(value, str) and (kind := quantity(value, at)) is not None:
             if kind[0] == "time" and not key.endswith("_ns"):
-                made[key if key.endswith("_s") else f"{key}_s"] = {"kind": "fixed", "value": kind[1] / 1e9}
+                table[key if key.endswith("_s") else f"{key}_s"] = {"kind": "fixed", "value": kind[1] / 1e9}
             elif kind[0] == "size" and key != "bytes":
-                made[_with_suffix(key, "size")] = {"kind": "fixed", "value": float(kind[1])}
+                table[_with_suffix(key, "size")] = {"kind": "fixed", "value": float(kind[1])}
             elif kind[0] == "rate":
-                made[_with_suffix(key, "rate")] = kind[1]
+                table[_with_suffix(key, "rate")] = kind[1]
             else:
-                made[key] = kind[1]
+                table[key] = kind[1]
         else:
-            made[key] = value
-    return made
+            table[key] = value
+    return table
 
 
 def _distribution(key: str, given: Mapping[str, Any], path: KeyPath) -> tuple[str, dict[str, Any]]:
-    made: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     kinds: set[str] = set()
     for name, value in given.items():
         kind = (
@@ -281,14 +281,14 @@ def _distribution(key: str, given: Mapping[str, Any], path: KeyPath) -> tuple[st
             else None
         )
         if kind is None:
-            made[name] = float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+            table[name] = float(value) if isinstance(value, int) and not isinstance(value, bool) else value
         else:
             kinds.add(kind[0])
-            made[name] = kind[1] / 1e9 if kind[0] == "time" else float(kind[1])
+            table[name] = kind[1] / 1e9 if kind[0] == "time" else float(kind[1])
     if len(kinds) > 1:
         raise problem_at(path, f"this distribution mixes {' and '.join(sorted(kinds))}")
     if kinds == {"time"} and not key.endswith("_s"):
         key = f"{key}_s"
     elif kinds == {"size"}:
         key = _with_suffix(key, "size")
-    return key, made
+    return key, table

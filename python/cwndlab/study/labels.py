@@ -65,19 +65,19 @@ class Labels:
     @classmethod
     def from_outline(cls, outline: Outline, flows: Sequence[str] = ()) -> Labels:
         """Reads what a study says of them; `flows` are the names of its traffic entries."""
-        known = {quantity.name: quantity for quantity in outline.quantities}
+        specs = {quantity.name: quantity for quantity in outline.quantities}
         quantities = {
             name: QuantityInfo(
-                metrics.unit_of(one, known),
-                one.title or "",
-                metrics.range_of(one, known),
-                one.statistic,
-                one.adjust_for,
-                metrics.is_centred(one),
-                metrics.is_list(one, known),
-                one.margin,
+                metrics.unit_of(spec, specs),
+                spec.title or "",
+                metrics.range_of(spec, specs),
+                spec.statistic,
+                spec.adjust_for,
+                metrics.is_centred(spec),
+                metrics.is_list(spec, specs),
+                spec.margin,
             )
-            for name, one in known.items()
+            for name, spec in specs.items()
         }
         axes = {
             name: AxisInfo(
@@ -110,8 +110,8 @@ class Labels:
 
     def plain_title(self, name: str) -> str:
         """What an axis or a quantity is called, without a unit."""
-        known = self.axes.get(name) or self.quantities.get(name)
-        return (known and known.title) or name.replace("_", " ")
+        labels = self.axes.get(name) or self.quantities.get(name)
+        return (labels and labels.title) or name.replace("_", " ")
 
     def value_title(self, axis: str, value: Scalar) -> str:
         """What a value of an axis is called, without its unit."""

@@ -107,9 +107,9 @@ FORMER = {
 }
 
 
-def nearest_metric(name: str, known: Sequence[str]) -> str:
+def nearest_metric(name: str, names: Sequence[str]) -> str:
     """What to write for a name that is none of the known ones."""
-    return f'write "{ALIASES[name]}"' if name in ALIASES else FORMER.get(name) or nearest(name, known)
+    return f'write "{ALIASES[name]}"' if name in ALIASES else FORMER.get(name) or nearest(name, names)
 
 
 class Flows(NamedTuple):
@@ -140,16 +140,16 @@ class Measured(NamedTuple):
 
 def make_quantities(name: str, flows: Flows, at: KeyPath) -> Measured:
     """The quantities of one entry of `measure`; StudyError if nothing is called so."""
-    measure = MEASURES.get(name) or next((one for one in MEASURES.values() if one.metric == name), None)
+    measure = MEASURES.get(name) or next((other for other in MEASURES.values() if other.metric == name), None)
     if measure is None:
         if name not in metrics.names():
-            known = sorted({*MEASURES, *metrics.names()})
-            raise problem_at(at, f'there is no measure or metric "{name}"', nearest_metric(name, known))
+            names = sorted({*MEASURES, *metrics.names()})
+            raise problem_at(at, f'there is no measure or metric "{name}"', nearest_metric(name, names))
         measure = _measure_metric(metrics.get(name))
     unit = flows.unit_of(measure)
     title = measure.of_several if flows.several_lines and measure.of_several else measure.title
     targets = _targets(measure, flows, at)
-    made: list[Raw] = []
+    quantities: list[Raw] = []
     headings: list[str] = []
     for target, options in targets:
         for part in measure.parts:
@@ -171,8 +171,8 @@ def make_quantities(name: str, flows: Flows, at: KeyPath) -> Measured:
                 quantity["within"] = part.within
             if unit != "1":
                 quantity["unit"] = unit
-            made.append(quantity)
-    return Measured(name, title, unit, made, headings)
+            quantities.append(quantity)
+    return Measured(name, title, unit, quantities, headings)
 
 
 def _measure_metric(metric: metrics.Metric) -> Measure:
@@ -229,7 +229,7 @@ def figures(
     numeric = [name for name, values in varied.items() if all(map(_is_number, values))]
     x = numeric[0] if numeric else max(varied, key=lambda name: len(varied[name]))
     others = [name for name in varied if name != x]
-    made = []
+    drawn = []
     for group in groups:
         names = [quantity["name"] for quantity in group.quantities]
         figure: Raw = {
@@ -253,8 +253,8 @@ def figures(
             figure["where"] = {name: varied[name][0] for name in others[2:]}
         if numeric and min(varied[x]) > 0 and max(varied[x]) / min(varied[x]) > LOG_FACTOR:
             figure["log_x"] = True
-        made.append(figure)
-    return made
+        drawn.append(figure)
+    return drawn
 
 
 def _is_number(value: object) -> bool:

@@ -54,10 +54,10 @@ def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
 
 def _parameter(value: Any) -> Any:
     """The value of a parameter, or the list of "cubic,bbr3", which makes an axis of it."""
-    found = values.toml_value(value)
-    if isinstance(found, str) and found == value and "," in found and not found.startswith("="):
-        return [values.toml_value(one.strip()) for one in found.split(",")]
-    return list(found) if isinstance(found, tuple) else found
+    parsed = values.toml_value(value)
+    if isinstance(parsed, str) and parsed == value and "," in parsed and not parsed.startswith("="):
+        return [values.toml_value(item.strip()) for item in parsed.split(",")]
+    return list(parsed) if isinstance(parsed, tuple) else parsed
 
 
 def _kernels(value: Any) -> Any:
@@ -69,10 +69,10 @@ def _kernels(value: Any) -> Any:
 def _choose_grids(grids: Sequence[schema.Grid], value: Any) -> tuple[str, ...]:
     """The grids that `--set grid=…` keeps."""
     wanted = value.split(",") if isinstance(value, str) else [str(v) for v in values.as_list(value)]
-    known = [grid.name for grid in grids if grid.name is not None]
+    names = [grid.name for grid in grids if grid.name is not None]
     for name in wanted:
-        if name not in known:
-            right = nearest(name, known) if known else "none of the study's grids has a name"
+        if name not in names:
+            right = nearest(name, names) if names else "none of the study's grids has a name"
             raise StudyError(f'there is no grid "{name}"', key=f"--set {GRID}", right=right)
     return tuple(wanted)
 
@@ -83,9 +83,9 @@ def _choose(name: str, axis: schema.Axis, value: Any) -> tuple[Scalar, ...]:
         value = value.split(",")
     picked: list[Scalar] = []
     for item in values.select_values(value, axis.names, axis.unit):
-        known = values.find_value(item, [*axis.names, *picked], axis.unit)
-        if known is not None:
-            picked.append(known)
+        match = values.find_value(item, [*axis.names, *picked], axis.unit)
+        if match is not None:
+            picked.append(match)
             continue
         written, parsed = values.parse(item, axis.unit)
         open_axis = all(isinstance(v, int | float) and not isinstance(v, bool) for v in axis.values)

@@ -75,11 +75,11 @@ class Side(NamedTuple):
 class NetworkForm:
     """Writes one network in full."""
 
-    def __init__(self, network: Network, section: str, made: Expanded) -> None:
+    def __init__(self, network: Network, section: str, full: Expanded) -> None:
         self.network = network
         self.section = section
-        self.made = made
-        self.raw = made.raw
+        self.full = full
+        self.raw = full.raw
         self.nodes: list[str] = []
         self.links: list[Raw] = []
         self.traffic: list[Raw] = []
@@ -98,8 +98,8 @@ class NetworkForm:
         routers = ["left", "right"] if self.hops == 1 else [f"r{k}" for k in range(self.hops + 1)]
         self.nodes += routers
         pairs = list(itertools.pairwise(routers))
-        self.made.bottlenecks += [f"{a}>{b}" for a, b in pairs]
-        self.made.bottlenecks += [f"{b}>{a}" for a, b in pairs if self.two_way]
+        self.full.bottlenecks += [f"{a}>{b}" for a, b in pairs]
+        self.full.bottlenecks += [f"{b}>{a}" for a, b in pairs if self.two_way]
         self._bottlenecks(routers)
         for index, flow in enumerate(self.network.flows):
             name = self._name(flow)
@@ -109,7 +109,7 @@ class NetworkForm:
             paths = {f"{name}_{hop}": pair for hop, pair in enumerate(pairs, start=1)}
             self._flow(flow, ("cross", index), name, paths)
         own = [flow.rtt for flow in self._all_flows() if flow.rtt is not None]
-        self.made.round_trip = longest_round_trip([self.network.rtt, *own])
+        self.full.round_trip = longest_round_trip([self.network.rtt, *own])
         rtt = self._rtt()
         base = {} if rtt is None else {"rtt": rtt}
         self.raw["topology"] = {"nodes": self.nodes, **base, "links": self.links}
@@ -121,7 +121,7 @@ class NetworkForm:
 
     def origin(self, path: KeyPath, written: KeyPath) -> None:
         """Where a part of the full form is written."""
-        self.made.origins[path] = (self.section, *written)
+        self.full.origins[path] = (self.section, *written)
 
     def _axis(self, name: str, values: Sequence[Any], at: KeyPath, **more: Any) -> None:
         axes = self.raw.setdefault("axes", {})
@@ -143,7 +143,7 @@ class NetworkForm:
         kind = str(flow.app["kind"]) if flow.app is not None and named else "flow"
         law = flow.cc if isinstance(flow.cc, str) and flow.cc.isidentifier() else None
         wanted = flow.name or "_".join(part for part in (flow.stack, law) if part) or kind
-        taken = {*self.made.flows, *(name.rsplit("_", 1)[0] for name in self.made.flows)}
+        taken = {*self.full.flows, *(name.rsplit("_", 1)[0] for name in self.full.flows)}
         if wanted not in taken:
             return wanted
         return next(name for k in range(2, 10_000) if (name := f"{wanted}{k}") not in taken)
@@ -290,26 +290,26 @@ class NetworkForm:
 
     def _impairments(self, way: Way, side: Side) -> Raw:
         """A direction's keys for what it does to packets outside of its queue."""
-        made: Raw = {}
-        found: list[Raw] = []
+        keys: Raw = {}
+        impairments: list[Raw] = []
         if way.policer is not None:
-            found.append(self._bucket("policer", "policer", way.policer, side))
+            impairments.append(self._bucket("policer", "policer", way.policer, side))
         loss = way.loss
         if isinstance(loss, float):
-            found.append({"kind": "bernoulli", "p": loss})
+            impairments.append({"kind": "bernoulli", "p": loss})
         elif isinstance(loss, list) and all(isinstance(value, float) for value in loss):
             name, plain = f"{side.prefix}loss", [value for value in loss if isinstance(value, float)]
             self._numbers(
                 name, [100 * value for value in plain], (*side.at, "loss"), side.title("random loss"), "%"
             )
-            found.append({"kind": "bernoulli", "p": f"= {name} / 100"})
+            impairments.append({"kind": "bernoulli", "p": f"= {name} / 100"})
         elif isinstance(loss, list):
             written = [quantity_text(value, share_text) for value in loss]
-            made["loss"] = self._choose("loss", written, "random loss", "loss", side)
+            keys["loss"] = self._choose("loss", written, "random loss", "loss", side)
         elif loss is not None:
-            made["loss"] = loss
-        found += way.impairments or []
-        return made | ({"impairments": found} if found else {})
+            keys["loss"] = loss
+        impairments += way.impairments or []
+        return keys | ({"impairments": impairments} if impairments else {})
 
     def _fastest(self) -> int:
         """The highest rate of the bottleneck; 0 of a trace."""
@@ -319,7 +319,7 @@ class NetworkForm:
             *([reverse.rate] if reverse is not None and reverse.rate is not None else []),
         ]
         return max(
-            highest_rate(one) for rate in rates for one in (rate if isinstance(rate, list) else [rate])
+            highest_rate(value) for rate in rates for value in (rate if isinstance(rate, list) else [rate])
         )
 
     # ── the parts ─────────────────────────────────────────────────────────────────────────────────────────
@@ -337,7 +337,7 @@ class NetworkForm:
             back["queue"] = queue
         self._host_delay(network.rtt, "rtt", ("rtt",))
         for k, name in enumerate(self._bottleneck_names()):
-            made: Raw = {"name": name, "between": [routers[k], routers[k + 1]], "rate": rate}
+            link: Raw = {"name": name, "between": [routers[k], routers[k + 1]], "rate": rate}
             at: KeyPath = ("topology", "links", len(self.links))
             self.origin((*at, "rate"), ("rate",))
             self.origin((*at, "down"), ("down",))
@@ -351,25 +351,25 @@ class NetworkForm:
                 self.origin((*at, "reverse", "queue"), ("queue",))
                 self.origin((*at, "reverse", "queue", "limit"), ("buffer",))
             if network.down is not None:
-                made["down"] = interval_texts(network.down)
-            made["forward"] = copy.deepcopy({"queue": queue, **lost})
-            self.links.append(made | ({"reverse": copy.deepcopy(back)} if back else {}))
+                link["down"] = interval_texts(network.down)
+            link["forward"] = copy.deepcopy({"queue": queue, **lost})
+            self.links.append(link | ({"reverse": copy.deepcopy(back)} if back else {}))
 
     def _reverse(self, reverse: Reverse) -> Raw:
         """The keys of the other direction, where it differs."""
         side = Side(("reverse",), "reverse_", ("reverse",))
-        made: Raw = {}
+        keys: Raw = {}
         if isinstance(reverse.rate, list):
             rates = [value / 1e6 for value in reverse.rate]
             self._numbers("reverse_rate", rates, ("reverse", "rate"), "reverse", "Mbit/s")
-            made["rate"] = "{reverse_rate}Mbps"
+            keys["rate"] = "{reverse_rate}Mbps"
         elif reverse.rate is not None:
-            made["rate"] = quantity_text(reverse.rate, rate_text)
+            keys["rate"] = quantity_text(reverse.rate, rate_text)
         if reverse.delay is not None:
-            made["delay"] = quantity_text(reverse.delay, time_text)
+            keys["delay"] = quantity_text(reverse.delay, time_text)
         if reverse.has_queue:
-            made["queue"] = self._queue(reverse, side)
-        return made | self._impairments(reverse, side)
+            keys["queue"] = self._queue(reverse, side)
+        return keys | self._impairments(reverse, side)
 
     def _flow(self, flow: Flow, at: KeyPath, name: str, paths: Mapping[str, tuple[str, str]]) -> None:
         """A group of flows: one entry of traffic for each path, by its name, all with the same settings."""
@@ -481,7 +481,7 @@ class NetworkForm:
         where: KeyPath = ("traffic", len(self.traffic))
         self.origin(where, at)
         self.traffic.append({**entry, "app": copy.deepcopy(app)})
-        self.made.flows[name] = engine_kinds.is_endless(app)
+        self.full.flows[name] = engine_kinds.is_endless(app)
 
     def _varies_alone(self, key: str) -> bool:
         """Whether only one group of flows has several values for this key."""

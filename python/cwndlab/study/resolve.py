@@ -81,19 +81,19 @@ def resolve_text(text: str, names: Mapping[str, Any], *, program: bool = False) 
     if "{" not in text and "}" not in text:
         return text
 
-    def piece(found: re.Match[str]) -> str:
-        name = found[1]
+    def piece(match: re.Match[str]) -> str:
+        name = match[1]
         if program and (name is None or name in HOSTS):
-            return found[0]
+            return match[0]
         if name is None:
-            return found[0][0]
+            return match[0][0]
         value = values.text(_look_up(name, names))
         return value.replace("{", "{{").replace("}", "}}") if program else value
 
-    made = _PIECE.sub(piece, text)
-    if len(made) > MAX_TEXT:  # texts that double each other would fill the memory
-        raise StudyError(f"the text put together has {len(made)} characters", right=f"at most {MAX_TEXT}")
-    return made
+    filled = _PIECE.sub(piece, text)
+    if len(filled) > MAX_TEXT:  # texts that double each other would fill the memory
+        raise StudyError(f"the text put together has {len(filled)} characters", right=f"at most {MAX_TEXT}")
+    return filled
 
 
 def _look_up(name: str, names: Mapping[str, Any]) -> Any:
@@ -125,26 +125,26 @@ def resolve(value: Any, names: Mapping[str, Any], at: KeyPath = (), *, program: 
 
 def references(value: Any, *, program: bool = False) -> set[str]:
     """All names that the strings in `value` refer to; `program`: it is part of a program."""
-    found: set[str] = set()
+    names: set[str] = set()
     match value:
         case str():
             if value.startswith("="):
                 try:
-                    found |= names_in(value[1:])
+                    names |= names_in(value[1:])
                 except StudyError:
                     pass  # reported where it is evaluated
             elif whole := _WHOLE.match(value):
-                found.add(whole[1])
+                names.add(whole[1])
             else:
                 named = {piece[1] for piece in _PIECE.finditer(value) if piece[1]}
-                found |= named - HOSTS if program else named
+                names |= named - HOSTS if program else named
         case dict():
             for item in value.values():
-                found |= references(item, program=program or is_program(value))
+                names |= references(item, program=program or is_program(value))
         case list():
             for item in value:
-                found |= references(item, program=program)
-    return found
+                names |= references(item, program=program)
+    return names
 
 
 def _label(element: Any) -> str | None:
@@ -162,12 +162,12 @@ def _label(element: Any) -> str | None:
 def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> KeyPath:
     """The path of a dotted key; names of list elements become their index. StudyError if it leads nowhere."""
     parts = key.split(".")
-    known = list(sections)
-    if parts[0] in NETWORKS and parts[0] not in known:
+    allowed = list(sections)
+    if parts[0] in NETWORKS and parts[0] not in allowed:
         right = _WRITTEN_OUT.get(parts[-1], "`cwndlab expand` shows the key that it becomes")
         raise StudyError(f'"{key}" is a key of the short form, which axes cannot set', right=right)
-    if parts[0] not in known:
-        raise StudyError(f'"{key}" names no parameter of the study', right=nearest(parts[0], known))
+    if parts[0] not in allowed:
+        raise StudyError(f'"{key}" names no parameter of the study', right=nearest(parts[0], allowed))
     path: list[str | int] = []
     here: Any = raw
     for part in parts:

@@ -30,8 +30,8 @@ def check_round_trip(rtt: int | Raw | Sequence[int | Raw], at: KeyPath) -> None:
 def longest_round_trip(rtts: Sequence[int | Raw | Sequence[int | Raw]]) -> int | None:
     """The longest of the values that these keys have (ns); None if one changes."""
     values = [value for rtt in rtts for value in (rtt if isinstance(rtt, list) else [rtt])]
-    known = [value for value in values if isinstance(value, int)]
-    return max(known) if len(known) == len(values) else None
+    fixed = [value for value in values if isinstance(value, int)]
+    return max(fixed) if len(fixed) == len(values) else None
 
 
 def quantity_text(value: N | Raw, write: Callable[[N], str]) -> str | Raw:

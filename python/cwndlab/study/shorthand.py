@@ -80,10 +80,10 @@ class Flow(Strict):
             if isinstance(name, str) and (right := misspelt(name)) is not None:
                 problem = f'there is no congestion control "{name}"'
                 raise StudyError(problem, key="Flow.cc", right=f'did you mean "{right}"?')
-        laws = {one.__name__.lower(): one for one in several if isinstance(one, type)}
+        laws = {law.__name__.lower(): law for law in several if isinstance(law, type)}
         if not laws:
             return dict(keys), {}
-        names = [one.__name__.lower() if isinstance(one, type) else one for one in several]
+        names = [law.__name__.lower() if isinstance(law, type) else law for law in several]
         return {**keys, "cc": names if isinstance(given, list | tuple) else names[0]}, laws
 
     name: Label | None = Field(None, description="default: its congestion control, or kind of datagrams")

@@ -27,7 +27,7 @@ def names() -> tuple[str, ...]:
 def congestion_controls(stack: str) -> tuple[str, ...]:
     """The congestion controls of a stack of this build."""
     kinds = json.loads(_core.kinds())["stack"]
-    (kind,) = (one for one in kinds["oneOf"] if one["properties"]["stack"]["const"] == stack)
+    (kind,) = (option for option in kinds["oneOf"] if option["properties"]["stack"]["const"] == stack)
     laws = kinds["$defs"][kind["properties"]["cc"]["$ref"].rsplit("/", 1)[1]]
     return tuple(law["const"] for law in laws["oneOf"])
 

@@ -121,8 +121,8 @@ class StudySpec:
             place = self.place._replace(raw={**self.raw, **raw})
             further = _find_more(sections, error, then) if sections else []
             findings = Findings()
-            for one in (error, *error.others, *further):
-                findings.note(_blamed(one, place, written))
+            for single in (error, *error.others, *further):
+                findings.note(_blamed(single, place, written))
             raise findings.error() from None
 
     def locate_refusal(self, error: StudyError, values: Mapping[str, schema.Scalar]) -> StudyError:
@@ -149,27 +149,27 @@ class StudySpec:
 def _copied(value: Any) -> Any:
     """A copy of what TOML gives, whose values never change; `deepcopy` takes several times as long."""
     if isinstance(value, dict):
-        return {key: _copied(one) for key, one in value.items()}
-    return [_copied(one) for one in value] if isinstance(value, list) else value
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _find_more(
-    sections: Mapping[str, Any], known: StudyError, then: Callable[[schema.Model], object]
+    sections: Mapping[str, Any], first: StudyError, then: Callable[[schema.Model], object]
 ) -> list[StudyError]:
     """What else is wrong in a cell: without the keys that do not fit, as far as they can be left out."""
-    rest, paths = _copied(sections), [one.path or () for one in (known, *known.others)]
+    rest, paths = _copied(sections), [other.path or () for other in (first, *first.others)]
     for path in paths:
         leave_out(rest, path)
     emptied = [path[:-1] for path in paths if _at(rest, path[:-1]) == {}]  # lacks what it has to have
     try:
         then(validate(schema.Model, rest))
     except StudyError as more:
-        found = [one for one in (more, *more.others) if one.path is not None]
+        located = [other for other in (more, *more.others) if other.path is not None]
         return [
-            one
-            for one in found
-            if not any(_nested(one.path or (), path) for path in paths)
-            and (one.path or ())[:-1] not in emptied
+            other
+            for other in located
+            if not any(_nested(other.path or (), path) for path in paths)
+            and (other.path or ())[:-1] not in emptied
         ]
     return []
 
@@ -186,9 +186,9 @@ def _at(tables: Any, path: KeyPath) -> Any:
     return tables
 
 
-def _nested(one: KeyPath, other: KeyPath) -> bool:
+def _nested(inner: KeyPath, other: KeyPath) -> bool:
     """Whether one path leads to the other's key, or to something inside it."""
-    return one[: len(other)] == other or other[: len(one)] == one
+    return inner[: len(other)] == other or other[: len(inner)] == inner
 
 
 def _blamed(error: StudyError, place: Place, written: Sequence[Written]) -> StudyError:
@@ -203,8 +203,8 @@ def _blamed(error: StudyError, place: Place, written: Sequence[Written]) -> Stud
 def assignments(axis: AxisSetting, value: schema.Scalar) -> list[tuple[str, Any]]:
     """The dotted keys that an axis value sets, and to what."""
     sets = [axis.sets] if isinstance(axis.sets, str) else list(axis.sets or [])
-    found: list[tuple[str, Any]] = [(key, value) for key in sets]
-    return found + list(axis.settings.get(label(value), {}).items())
+    pairs: list[tuple[str, Any]] = [(key, value) for key in sets]
+    return pairs + list(axis.settings.get(label(value), {}).items())
 
 
 def place_in(document: Document, raw: Mapping[str, Any], origins: Mapping[KeyPath, KeyPath]) -> Place:

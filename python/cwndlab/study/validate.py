@@ -37,25 +37,25 @@ def validate(model: type[M], data: Mapping[str, Any]) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        found = [_Found(*_explain(model, data, detail)) for detail in error.errors(include_url=False)]
+        misfits = [_Found(*_explain(model, data, detail)) for detail in error.errors(include_url=False)]
     except RecursionError:
         raise problem_at((), "it is nested too deeply") from None
     # The errors of a union's other branches follow from this one.
-    found.sort(key=lambda item: (item.rank, -len(item.path)))
+    misfits.sort(key=lambda item: (item.rank, -len(item.path)))
     causes: list[_Found] = []
-    for item in found:
-        if not any(_explains(known, item) for known in causes):
-            causes.append(item._replace(right=_alternatives(item, found)))
+    for item in misfits:
+        if not any(_explains(cause, item) for cause in causes):
+            causes.append(item._replace(right=_alternatives(item, misfits)))
     first, *others = [problem_at(cause.path, cause.problem, cause.right) for cause in causes]
     raise first.replace(others=others)
 
 
-def _alternatives(item: _Found, found: Sequence[_Found]) -> str | None:
+def _alternatives(item: _Found, misfits: Sequence[_Found]) -> str | None:
     """What would be right; of a wrong type, what every branch of its union takes."""
     if item.rank != _WRONG_TYPE:
         return item.right
-    same = [one for one in found if one.rank == _WRONG_TYPE and one.path == item.path]
-    rights = list(dict.fromkeys((one.right or "").removeprefix(_MUST_BE) for one in same))
+    same = [misfit for misfit in misfits if misfit.rank == _WRONG_TYPE and misfit.path == item.path]
+    rights = list(dict.fromkeys((misfit.right or "").removeprefix(_MUST_BE) for misfit in same))
     return _MUST_BE + " or ".join([", ".join(rights[:-1]), rights[-1]] if len(rights) > 1 else rights)
 
 
@@ -67,14 +67,14 @@ def validate_at(place: Place, model: type[M]) -> M:
         raise place.locate(error) from None
 
 
-def _explains(known: _Found, item: _Found) -> bool:
+def _explains(cause: _Found, item: _Found) -> bool:
     """Whether an error follows from one that is known: it has the same location, or what an unknown key
     meant to set is missing.
     """
-    shorter = min(len(known.path), len(item.path))
-    if known.path[:shorter] == item.path[:shorter]:
+    shorter = min(len(cause.path), len(item.path))
+    if cause.path[:shorter] == item.path[:shorter]:
         return True
-    return (known.rank, item.rank) == (0, 1) and known.path[:-1] == item.path[:-1]
+    return (cause.rank, item.rank) == (0, 1) and cause.path[:-1] == item.path[:-1]
 
 
 #: The unit that is meant where one is left out.
@@ -110,9 +110,9 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[K
         for candidate in models:
             if (right := _FORMER.get((candidate.__name__, key))) is not None:
                 return path, f"there is no key {key!r} any more", f"write {right}", 0
-        known = [field.alias or name for model in models for name, field in model.model_fields.items()]
-        known = [name for name in known if name != key]  # of another form of the value
-        return path, f"unknown key {key!r}", nearest(key, known), 0
+        keys = [field.alias or name for model in models for name, field in model.model_fields.items()]
+        keys = [name for name in keys if name != key]  # of another form of the value
+        return path, f"unknown key {key!r}", nearest(key, keys), 0
     if kind == "missing":
         return path, "this key is missing", _example(model, path, data), 1
     given = detail.get("input")
@@ -215,7 +215,7 @@ def _models_at(model: type[BaseModel], path: Sequence[str | int], data: Any) -> 
             elif origin in (list, dict) and get_args(candidate):
                 following += _models(get_args(candidate)[-1])
         here = _select_kind(following, data)
-    return [one for one in here if isinstance(one, type) and issubclass(one, BaseModel)]
+    return [cls for cls in here if isinstance(cls, type) and issubclass(cls, BaseModel)]
 
 
 def _step(data: Any, step: str | int) -> Any:
@@ -240,8 +240,8 @@ def _select_kind(models: list[Any], data: Any) -> list[Any]:
 
 def _example(model: type[BaseModel], path: KeyPath, data: Any) -> str | None:
     """The description or an example of a missing key."""
-    for one in _models_at(model, path[:-1], data):
-        about = one.model_json_schema()["properties"].get(path[-1], {})
+    for candidate in _models_at(model, path[:-1], data):
+        about = candidate.model_json_schema()["properties"].get(path[-1], {})
         if "examples" in about:
             return f'write for instance {path[-1]} = "{about["examples"][0]}"'
         if "description" in about:

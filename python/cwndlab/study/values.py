@@ -30,7 +30,7 @@ def same_value(a: object, b: object) -> bool:
 
 def is_among(value: object, values: Iterable[object]) -> bool:
     """Whether an axis value is the same as one of these."""
-    return any(same_value(value, one) for one in values)
+    return any(same_value(value, other) for other in values)
 
 
 def as_list(value: Any) -> list[Any]:
@@ -41,7 +41,7 @@ def as_list(value: Any) -> list[Any]:
     return [value] if single else list(value)
 
 
-def select_values(wanted: Any, known: Iterable[object], unit: str | None) -> list[Any]:
+def select_values(wanted: Any, choices: Iterable[object], unit: str | None) -> list[Any]:
     """The values that a selection names: one, several, or those in a slice, which includes both ends."""
     if not isinstance(wanted, slice):
         return as_list(wanted)
@@ -50,22 +50,22 @@ def select_values(wanted: Any, known: Iterable[object], unit: str | None) -> lis
     low, high = (bound if end is None else parse(end, unit)[1] for end, bound in ends)
     if wanted.step is not None or not isinstance(low, int | float) or not isinstance(high, int | float):
         raise StudyError(f"{wanted} selects nothing", right="a slice has numbers as its ends, and no step")
-    return [value for value in known if isinstance(value, int | float) and low <= value <= high]
+    return [value for value in choices if isinstance(value, int | float) and low <= value <= high]
 
 
-def find_value(item: object, known: Collection[T], unit: str | None) -> T | None:
+def find_value(item: object, choices: Collection[T], unit: str | None) -> T | None:
     """The one of the known values that a selection means by 10, "10", "10.0" or "10Mbps"."""
     written, value = parse(item, unit)
-    return next((one for one in known if same_value(one, written) or same_value(one, value)), None)
+    return next((v for v in choices if same_value(v, written) or same_value(v, value)), None)
 
 
 def parse(item: object, unit: str | None) -> tuple[str, Any]:
     """An axis value as text, "41ms" as its number in the unit of the axis, and as the value it reads as."""
     written = text(item).strip()
-    found = re.fullmatch(r"([-+.\deE]+)\s*([^\d\s.]+)", written)
-    if found is not None and unit is not None:
+    match = re.fullmatch(r"([-+.\deE]+)\s*([^\d\s.]+)", written)
+    if match is not None and unit is not None:
         try:
-            written = f"{float(found[1]) * unit_factor(found[2], unit):.12g}"
+            written = f"{float(match[1]) * unit_factor(match[2], unit):.12g}"
         except ValueError:
             pass
     return written, toml_value(written)

@@ -38,16 +38,16 @@ def draw_svg(chart: Spec, rows: Mapping[str, Sequence[Row]]) -> str:
     rights = [max(panel.width + panel.right for panel in panels[k::columns]) for k in range(len(lefts))]
     width = 2 * _EDGE + sum(lefts) + sum(rights) + _BETWEEN * (len(lefts) - 1)
     legend = Legend.from_layers([layer for panel in panels for layer in panel.layers])
-    made: list[str] = []
+    elements: list[str] = []
     top = float(_EDGE)
     alone = len(panels) == 1
     if alone:  # its title is above its legend
-        made += panels[0].draw_title(_EDGE, top)
+        elements += panels[0].draw_title(_EDGE, top)
         top += panels[0].title_height
     if legend is not None:
         entries, height = legend.draw(width - 2 * _EDGE)
         at = f"translate({_EDGE},{tenths(top)})"
-        made.append(f'<g class="legend" transform="{at}">{"".join(entries)}</g>')
+        elements.append(f'<g class="legend" transform="{at}">{"".join(entries)}</g>')
         top += height + 2 * _BELOW
     for start in range(0, len(panels), columns):
         row = panels[start : start + columns]
@@ -56,14 +56,14 @@ def draw_svg(chart: Spec, rows: Mapping[str, Sequence[Row]]) -> str:
         for k, panel in enumerate(row):
             x += lefts[k]
             if not alone:
-                made += panel.draw_title(x - _LEFT, top)
-            made.append(panel.draw(x, top + above, f"clip{start + k}"))
+                elements += panel.draw_title(x - _LEFT, top)
+            elements.append(panel.draw(x, top + above, f"clip{start + k}"))
             x += rights[k] + _BETWEEN
         top += above + max(panel.height + panel.below for panel in row)
         top += _BETWEEN if start + columns < len(panels) else _EDGE
     size = f'width="{round(width)}" height="{round(top)}" viewBox="0 0 {round(width)} {round(top)}"'
     look = f'font-family="{_FONT}" font-size="{SMALL}px" fill="currentColor"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {look}>{"".join(made)}</svg>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {look}>{"".join(elements)}</svg>'
 
 
 def _layers(spec: Spec, rows: Mapping[str, Sequence[Row]], data: str = "") -> Iterator[Layer]:
@@ -112,8 +112,8 @@ class Panel:
         if self._x["type"] != "nominal":
             values = [v for layer in self._scaled for v in layer.values("x")]
             return Places(domain_scale(values, self._x.get("scale") or {}, span=(0, self.width)), y)
-        found = [str(row[layer.channels["x"]["field"]]) for layer in self._scaled for row in layer.rows]
-        names = [str(name) for name in self._x.get("sort", ()) if name in found] or list(dict.fromkeys(found))
+        used = [str(row[layer.channels["x"]["field"]]) for layer in self._scaled for row in layer.rows]
+        names = [str(name) for name in self._x.get("sort", ()) if name in used] or list(dict.fromkeys(used))
         if not any(layer.kind == "bar" for layer in self._scaled):
             return Places(point_scale(names, 0, self.width), y)
         offset = self._channel("xOffset")
@@ -183,11 +183,11 @@ class Panel:
     @property
     def _titles(self) -> tuple[list[str], list[str]]:
         """The lines of the titles along x and y."""
-        found = []
+        titles = []
         for spec in (self._x, self._y):
             title = spec.get("title") or []
-            found.append([title] if isinstance(title, str) else list(title))
-        return found[0], found[1]
+            titles.append([title] if isinstance(title, str) else list(title))
+        return titles[0], titles[1]
 
     # ── what is around the panel ────────────────────────────────────────────
 
@@ -260,7 +260,7 @@ class Panel:
         return f'{grid}<path d="M0,{self.height}h{self.width}" stroke="{_AXIS}"/>'
 
     def _labels(self) -> list[str]:
-        made = [
+        texts = [
             text_element(text, -_PADDING, at + 0.3 * SMALL, anchor="end")
             for at, text in self._y_ticks
             if text
@@ -269,14 +269,14 @@ class Panel:
         top = self.height + _PADDING + 0.79 * SMALL
         for at, lines in self._x_labels:
             if turned:
-                made += [text_element(line, at + 3, top, anchor="end", turned=turned) for line in lines[:1]]
+                texts += [text_element(line, at + 3, top, anchor="end", turned=turned) for line in lines[:1]]
             else:
-                made += text_lines(lines, at, top, _LABEL_LINE, anchor="middle")
+                texts += text_lines(lines, at, top, _LABEL_LINE, anchor="middle")
         along_x, along_y = self._titles
         below = self.height + self._x_depth + _BELOW + 0.79 * LARGE
-        made += text_lines(along_x, self.width / 2, below, _TITLE_LINE, anchor="middle", size=LARGE)
+        texts += text_lines(along_x, self.width / 2, below, _TITLE_LINE, anchor="middle", size=LARGE)
         above = -_BELOW - 0.21 * LARGE - _TITLE_LINE * (len(along_y) - 1)
-        return made + text_lines(along_y, -_LEFT, above, _TITLE_LINE, size=LARGE)
+        return texts + text_lines(along_y, -_LEFT, above, _TITLE_LINE, size=LARGE)
 
 
 def _apart(labels: Sequence[tuple[float, list[str]]]) -> list[tuple[float, list[str]]]:

@@ -20,8 +20,8 @@ def label_texts(expression: str | None, names: Sequence[str]) -> dict[str, list[
     """The lines of each label; `expression` looks them up as `canvas.label_lines` writes it."""
     if expression is None:
         return {name: [name] for name in names}
-    found: dict[str, list[str]] = json.loads(expression.removesuffix("[datum.label]"))
-    return {name: found.get(name, [name]) for name in names}
+    lines: dict[str, list[str]] = json.loads(expression.removesuffix("[datum.label]"))
+    return {name: lines.get(name, [name]) for name in names}
 
 
 class Legend(NamedTuple):
@@ -73,10 +73,10 @@ class Legend(NamedTuple):
 
     def draw(self, room: float) -> tuple[list[str], float]:
         """Its elements, from the top left corner, and its height; `room` is the width that it may take."""
-        made: list[str] = []
+        elements: list[str] = []
         left = top = 0.0
         if title := self.options.get("title"):
-            made.append(text_element(title, 0, 0.79 * SMALL + 1))
+            elements.append(text_element(title, 0, 0.79 * SMALL + 1))
             if self.options.get("titleOrient") == "left":
                 left = text_width(title) + _COLUMN_GAP
             else:
@@ -87,10 +87,10 @@ class Legend(NamedTuple):
             row = self.names[start : start + columns]
             x = left
             for name, width in zip(row, widths, strict=False):
-                made += self._entry(name, x, top)
+                elements += self._entry(name, x, top)
                 x += width
             top += max(_LINE * len(self.texts[name]) for name in row) + _ROW_GAP
-        return made, top - _ROW_GAP
+        return elements, top - _ROW_GAP
 
     def _entry(self, name: str, x: float, top: float) -> list[str]:
         look, side, middle = self.looks[name], self._side, top + _LINE / 2

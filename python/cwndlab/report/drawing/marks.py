@@ -42,8 +42,8 @@ class Layer(NamedTuple):
         names = [
             self.channels[c]["field"] for c in (channel, f"{channel}2") if "field" in self.channels.get(c, {})
         ]
-        found = (row.get(name) for name in names for row in self.rows)
-        return [float(v) for v in found if isinstance(v, int | float) and math.isfinite(v)]
+        cells = (row.get(name) for name in names for row in self.rows)
+        return [float(v) for v in cells if isinstance(v, int | float) and math.isfinite(v)]
 
     def look(self, channel: str, row: Row) -> Any:
         """A row's colour, dashes or shape; None without such a channel."""
@@ -55,10 +55,10 @@ class Layer(NamedTuple):
 
 
 def _holds(condition: str, row: Row) -> bool:
-    found = _CONDITION.fullmatch(condition)
-    assert found is not None, condition
-    value = row[found[1]]
-    return bool(value <= float(found[3]) if found[2] is None else value == found[2])
+    match = _CONDITION.fullmatch(condition)
+    assert match is not None, condition
+    value = row[match[1]]
+    return bool(value <= float(match[3]) if match[2] is None else value == match[2])
 
 
 def paint(colour: str) -> str:
@@ -131,13 +131,13 @@ def _attribute(name: str, value: object) -> str:
 def _groups(layer: Layer, rows: Iterable[Row]) -> list[list[Row]]:
     """The rows of each line or area: those that look alike and share what `detail` names."""
     names = [layer.channels[c]["field"] for c in ("color", "strokeDash", "detail") if c in layer.channels]
-    found: dict[tuple[Any, ...], list[Row]] = {}
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(row[name] for name in names), []).append(row)
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
     order = layer.channels.get("order")
     if order is not None:
-        return [sorted(group, key=lambda row: row[order["field"]]) for group in found.values()]
-    return list(found.values())
+        return [sorted(group, key=lambda row: row[order["field"]]) for group in groups.values()]
+    return list(groups.values())
 
 
 def _stroke(layer: Layer, row: Row) -> str:
@@ -204,16 +204,16 @@ _WORD = re.compile(r"([A-Z])|(-?(?:\d+\.?\d*|\.\d+))")
 
 def _scaled(shape: str, factor: float) -> str:
     """A path of absolute commands, larger by a factor; an arc's flags and rotation stay."""
-    made, arc = "", -1
+    path, arc = "", -1
     for command, number in _WORD.findall(shape):
         if command:
-            made, arc = made + command, 0 if command == "A" else -1
+            path, arc = path + command, 0 if command == "A" else -1
             continue
         keep = arc >= 0 and arc % 7 in (2, 3, 4)
         text = number if keep else f"{float(number) * factor:.2f}".rstrip("0").rstrip(".")
-        made += ("," if made and not made[-1].isalpha() else "") + text
+        path += ("," if path and not path[-1].isalpha() else "") + text
         arc += arc >= 0
-    return made
+    return path
 
 
 def _bars(layer: Layer, rows: Sequence[Row], places: Places) -> Iterable[str]:

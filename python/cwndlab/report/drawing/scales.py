@@ -79,10 +79,10 @@ def _round_ends(low: float, high: float) -> tuple[float, float]:
     """The ends moved out to round numbers (d3-scale, `nice`)."""
     step = 0.0
     for _ in range(10):
-        found = tick_step(low, high, 10)
-        if found == step:
+        wanted = tick_step(low, high, 10)
+        if wanted == step:
             break
-        step = found
+        step = wanted
         low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     return low, high
 
@@ -96,9 +96,9 @@ def _log_ticks(low: float, high: float, count: int) -> list[float]:
     powers = range(math.floor(first), math.ceil(last) + 1)
     # A power of ten below 1 divides, so that 0.3 is 3 / 10 and not 0.30000000000000004.
     every = [k * 10**p if p >= 0 else k / 10**-p for p in powers for k in range(1, 10)]
-    found = [float(v) for v in every if low <= v <= high]
-    if 2 * len(found) >= count:
-        return found
+    ticks = [float(v) for v in every if low <= v <= high]
+    if 2 * len(ticks) >= count:
+        return ticks
     return Numbers(low, high, 0, 1).ticks(count)
 
 

@@ -111,13 +111,13 @@ def differences(a: Any, b: Any, at: str = "") -> dict[str, Any]:
     if a == b:
         return {}
     if isinstance(a, dict) and isinstance(b, dict):
-        found: dict[str, Any] = {}
+        changed: dict[str, Any] = {}
         for key in [*a, *(key for key in b if key not in a)]:
-            found |= differences(a.get(key), b.get(key), f"{at}.{key}" if at else key)
-        return found
+            changed |= differences(a.get(key), b.get(key), f"{at}.{key}" if at else key)
+        return changed
     if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        found = {}
+        changed = {}
         for index, (x, y) in enumerate(zip(a, b, strict=True)):
-            found |= differences(x, y, f"{at}[{index}]")
-        return found
+            changed |= differences(x, y, f"{at}[{index}]")
+        return changed
     return {at: b}
