@@ -3,7 +3,8 @@
 A file has at most 500 lines and a function 60. A class has a name of its own, and so has a file, except
 those that Python names (`__init__.py`, `__main__.py`) and commands, which are named after what they run. A
 function that other modules may call is not named by a preposition or a participle alone; a property may be.
-In the packages of WITHOUT_OF none is named `labels_of` or `of_packets` either.
+In the packages of WITHOUT_OF none is named `labels_of` or `of_packets` either. In the core no variable is
+named `one`, `found`, `known` or `made`, and the core has at most CORE_LINES lines.
 A name that begins with an underscore is not imported by another package.
 """
 
@@ -14,6 +15,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 from repository import ROOT
 
@@ -27,10 +29,13 @@ BARE = re.compile(
     "|without|kept|made|ran|said|told|held|written|drawn|(?!embed)[a-z]+[^e]ed"
 )
 
+#: The packages of the core, and the lines that it has at most, with the package's front and `api.py`.
+CORE = {"base", "records", "metrics", "stats", "study", "plan", "runs", "report", "results", "cli"}
+CORE_LINES = 27_000
+#: Names that do not say what a variable holds.
+VAGUE = {"one", "found", "known", "made"}
 #: Packages whose functions all have a verb; the others follow one by one.
-WITHOUT_OF = {
-    "report",
-    "results",
+WITHOUT_OF = CORE | {
     "live",
     "notebook",
     "packets",
@@ -45,6 +50,7 @@ OF = re.compile("[a-z]+_of|of_[a-z_]+")
 def complaints() -> Iterator[str]:
     """What is too long, and what has the name of another."""
     named: dict[str, list[str]] = defaultdict(list)
+    core_lines = 0
     for package, path in ((one, path) for one in PACKAGES for path in sorted(one.rglob("*.py"))):
         text, where = path.read_text(encoding="utf-8"), str(path.relative_to(package.parent))
         if not path.name.startswith("__") and not COMMANDS & {path.stem, path.parent.name}:
@@ -52,6 +58,9 @@ def complaints() -> Iterator[str]:
         if (lines := text.count("\n")) > MOST_LINES:
             yield f"{where}: has {lines} lines; at most {MOST_LINES}"
         tree = ast.parse(text)
+        if _is_of_core(package, path):
+            core_lines += lines
+            yield from (f"{where}: {name} does not say what it holds" for name in sorted(_vague_names(tree)))
         bare = re.compile(f"{BARE.pattern}|{OF.pattern}") if WITHOUT_OF & {*path.parts} else BARE
         yield from (f"{where}: {name} does not say what it does" for name in _bare_names(tree, bare))
         yield from (f"{where}: imports {name}, of another package" for name in _private_names(tree))
@@ -61,7 +70,22 @@ def complaints() -> Iterator[str]:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
                 if (length := node.end_lineno - node.lineno + 1) > LONGEST:
                     yield f"{where}:{node.lineno}: {node.name} has {length} lines; at most {LONGEST}"
+    if core_lines > CORE_LINES:
+        yield f"the core has {core_lines:,} lines; at most {CORE_LINES:,}"
     yield from (f"{name}: {', '.join(places)}" for name, places in named.items() if len(places) > 1)
+
+
+def _is_of_core(package: Path, path: Path) -> bool:
+    parts = path.relative_to(package).parts
+    return package == PACKAGES[0] and (parts[0] in CORE or parts in (("__init__.py",), ("api.py",)))
+
+
+def _vague_names(tree: ast.Module) -> set[str]:
+    """The variables and arguments of functions whose names say nothing; a class may have such a field."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    inside = (node for function in functions for node in ast.walk(function))
+    names = {node.arg if isinstance(node, ast.arg) else getattr(node, "id", "") for node in inside}
+    return names & VAGUE
 
 
 def _private_names(tree: ast.Module) -> Iterator[str]:

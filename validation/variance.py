@@ -121,7 +121,7 @@ def populations(study: Study, cell: str, runs: int, pool: ProcessPoolExecutor) -
         one.name: Population(
             values[one.name],
             [centred[name] for name in one.adjust_for],
-            metrics.range_of(one, quantities),
+            metrics.find_range(one, quantities),
         )
         for one in adjusted
     }

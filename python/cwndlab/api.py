@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from cwndlab.base.errors import ArgumentError, OutputError, check_arguments
-from cwndlab.base.laws import LawCode, codes_of
-from cwndlab.base.writing import number_of, output_errors, write_atomic
-from cwndlab.metrics import unit_of
+from cwndlab.base.laws import LawCode, make_law_codes
+from cwndlab.base.writing import count_text, output_errors, write_atomic
+from cwndlab.metrics import find_unit
 from cwndlab.plan.plan import Plan, build_checked, make_plan, rebuild
 from cwndlab.report.contents import REPORT
 from cwndlab.results import execution
@@ -25,7 +25,7 @@ from cwndlab.study.document import CLAIMS, Document, document_of_text, is_short,
 from cwndlab.study.files import STUDY
 from cwndlab.study.modify import modify
 from cwndlab.study.schema import Scalar
-from cwndlab.study.sections import Keys, Sections, laws_of, to_plain
+from cwndlab.study.sections import Keys, Sections, find_laws, to_plain
 from cwndlab.study.study_spec import StudySpec
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Study(StudySpec):
         super().__init__(*parts, **named)  # type: ignore[arg-type]  # as the package makes them
 
     def __repr__(self) -> str:
-        head = f"Study {self.name}: {self.title}; {number_of(len(make_plan(self)), 'cell')}"
+        head = f"Study {self.name}: {self.title}; {count_text(len(make_plan(self)), 'cell')}"
         return overview(head, self.axes, self.outline.quantities)
 
     def __dir__(self) -> list[str]:
@@ -71,7 +71,7 @@ class Study(StudySpec):
     def quantities(self) -> dict[str, str]:
         """The quantities, each with its unit."""
         by_name = {quantity.name: quantity for quantity in self.outline.quantities}
-        return {name: unit_of(quantity, by_name) for name, quantity in by_name.items()}
+        return {name: find_unit(quantity, by_name) for name, quantity in by_name.items()}
 
     @classmethod
     @check_arguments
@@ -153,7 +153,7 @@ class Study(StudySpec):
         tables = {key: to_plain(value) for key, value in raw.items()}
         file = Path(folder) / STUDY if folder is not None else None
         study = build_checked(cls, Document(name, tables, file=file, claims=tuple(claims)), CATALOGUE)
-        return study.with_laws(codes_of(laws)) if (laws := dict(laws_of(raw))) else study
+        return study.with_laws(make_law_codes(laws)) if (laws := dict(find_laws(raw))) else study
 
     @classmethod
     @check_arguments
@@ -203,7 +203,7 @@ class Study(StudySpec):
         study = self
         for part in (short, others) if short and others else (changes,):
             study = rebuild(study, modify(study, part))
-        return study.with_laws(codes_of(laws)) if (laws := dict(laws_of(changes))) else study
+        return study.with_laws(make_law_codes(laws)) if (laws := dict(find_laws(changes))) else study
 
     def with_laws(self, laws: Mapping[str, LawCode | None]) -> Self:
         """The study in which these names can be used for `window_law`; None is a law of the engine.
@@ -353,7 +353,7 @@ class Study(StudySpec):
             StudyError, ClusterError, OutputError: as `cwndlab.run`.
 
         """
-        study = self.configure(changes or {}, codes_of(cc or {}))
+        study = self.configure(changes or {}, make_law_codes(cc or {}))
         return execution.run_study(study, options, out=out, **more)
 
     def explore(self) -> ExplorePage:
@@ -405,7 +405,7 @@ class Study(StudySpec):
             StudyError: the study or an option is wrong. The iteration raises what ends the run.
 
         """
-        study = self.configure(changes or {}, codes_of(cc or {}))
+        study = self.configure(changes or {}, make_law_codes(cc or {}))
         start = import_module("cwndlab.apps.notebook.stream").start
         stream: Stream = start(study, options, out=out, **more)
         return stream

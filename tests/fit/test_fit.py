@@ -97,7 +97,7 @@ def test_the_capture_lies_among_its_replays(fitted: CaptureFit) -> None:
 def test_the_fitted_study_runs_with_another_law_over_its_draws(fitted: CaptureFit) -> None:
     cells = Study.from_dict(fitted.study).set({"cc": "bbr3", "draw": ["1", "2"]}).plan()
     assert len(cells) == 2
-    assert len({cells.seed_of(cell) for cell in cells}) == 2
+    assert len({cells.derive_seed(cell) for cell in cells}) == 2
     assert all("bbr3" in json.dumps(cell.compiled.scenario["tcp"]) for cell in cells)
     result = Study.from_dict(fitted.study).set({"cc": "bbr3", "draw": ["1", "2", "3"]}).run()
     assert all(7.0 < result.sel(draw=draw).estimate("goodput").value < 8.0 for draw in ("1", "2", "3"))

@@ -27,10 +27,10 @@ def known(*quantities: Quantity) -> dict[str, Quantity]:
 
 def test_a_ratio_in_per_cent_is_multiplied_by_a_hundred() -> None:
     share = ratio("%")
-    assert metrics.scale_of(share, known(share)) == 100
-    assert metrics.scale_of(ratio(None), known()) == 1
+    assert metrics.find_scale(share, known(share)) == 100
+    assert metrics.find_scale(ratio(None), known()) == 1
     with pytest.raises(ValueError, match='"s" is not a unit of a share'):
-        metrics.scale_of(ratio("s"), known())
+        metrics.find_scale(ratio("s"), known())
 
 
 def test_mbps_and_mbit_per_second_are_one_unit_for_links_and_for_quantities() -> None:
@@ -38,7 +38,7 @@ def test_mbps_and_mbit_per_second_are_one_unit_for_links_and_for_quantities() ->
     study = Study.from_toml(text)
     assert study.plan().cells[0].compiled.scenario["links"][0]["rate_bps"] == 1_000_000
     [goodput] = study.outline.quantities
-    assert metrics.scale_of(goodput, {"goodput": goodput}) == 1e-3
+    assert metrics.find_scale(goodput, {"goodput": goodput}) == 1e-3
 
 
 def test_a_unit_that_does_not_fit_is_found_with_its_line() -> None:
@@ -58,9 +58,9 @@ def test_a_sum_of_different_units_is_an_error() -> None:
     for kind in ("sum", "difference", "increase"):
         for by in ("goodput", "kilobytes"):
             with pytest.raises(ValueError, match="unit"):
-                metrics.scale_of(of(kind, "sent", by), known(kilobytes))
+                metrics.find_scale(of(kind, "sent", by), known(kilobytes))
     counts = [Quantity(name=name, metric=name) for name in ("timeouts", "fast_retransmits")]
-    assert metrics.scale_of(of("sum", "timeouts", "fast_retransmits"), known(*counts)) == 1
+    assert metrics.find_scale(of("sum", "timeouts", "fast_retransmits"), known(*counts)) == 1
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.95, 0.99, 0.999])
@@ -91,4 +91,4 @@ def test_quantiles_are_numpys_to_the_last_bit(share: float) -> None:
 def test_a_formula_has_the_unit_of_its_operands(formula: str, unit: str) -> None:
     share = Quantity(name="share", metric="jain_index")
     derived = Quantity(name="d", derived=formula)
-    assert metrics.unit_of(derived, known(share, derived)) == unit
+    assert metrics.find_unit(derived, known(share, derived)) == unit

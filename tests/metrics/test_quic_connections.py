@@ -58,7 +58,7 @@ def test_all_use_quic_only_where_there_are_connections_and_all_are_of_stacks(
 
 
 def test_the_connections_of_a_window_are_selected_once(view: RunView) -> None:
-    for select in (_rows.connections_of, _rows.connections_opened):
+    for select in (_rows.select_connections, _rows.connections_opened):
         assert select(view, "tcp") is select(view, "tcp")
         assert select(view, "tcp") is not select(view, "quic")
     assert _rows.rows_of_traffic(view, "connections", "tcp") is _rows.rows_of_traffic(

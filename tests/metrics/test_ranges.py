@@ -26,14 +26,14 @@ def test_every_metric_declares_its_range(name: str) -> None:
 
 
 def test_a_range_follows_the_unit_and_the_reduction() -> None:
-    assert metrics.range_of(quantity(metric="drop_rate"), {}) == SHARE
-    assert metrics.range_of(quantity(metric="drop_rate", unit="%"), {}) == Range(0.0, 100.0)
-    assert metrics.range_of(quantity(metric="timeouts"), {}) == COUNT
-    assert metrics.range_of(quantity(metric="completion_time", within="count"), {}) == COUNT
-    assert metrics.range_of(quantity(metric="unfinished_pages", options={"share": True}), {}) == SHARE
+    assert metrics.find_range(quantity(metric="drop_rate"), {}) == SHARE
+    assert metrics.find_range(quantity(metric="drop_rate", unit="%"), {}) == Range(0.0, 100.0)
+    assert metrics.find_range(quantity(metric="timeouts"), {}) == COUNT
+    assert metrics.find_range(quantity(metric="completion_time", within="count"), {}) == COUNT
+    assert metrics.find_range(quantity(metric="unfinished_pages", options={"share": True}), {}) == SHARE
     rate = {"traffic": ["a"], "per_megabyte": True}
-    assert metrics.range_of(quantity(metric="congestion_signals", options=rate), {}) == NON_NEGATIVE
-    assert metrics.range_of(quantity(metric="completion_time", within="p95"), {}) == NON_NEGATIVE
+    assert metrics.find_range(quantity(metric="congestion_signals", options=rate), {}) == NON_NEGATIVE
+    assert metrics.find_range(quantity(metric="completion_time", within="p95"), {}) == NON_NEGATIVE
 
 
 def test_an_impossible_value_is_an_error_of_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,9 +52,9 @@ def test_a_derived_quantity_has_the_range_of_its_formula() -> None:
         "b": Quantity.model_validate({"name": "b", "metric": "goodput"}),
     }
     ratio = Quantity.model_validate({"name": "c", "derived": "a / b"})
-    assert metrics.range_of(ratio, known) == NON_NEGATIVE
+    assert metrics.find_range(ratio, known) == NON_NEGATIVE
     share = Quantity.model_validate({"name": "d", "derived": "a - a"})
-    assert metrics.range_of(share, known) == Range(-1.0, 1.0)
+    assert metrics.find_range(share, known) == Range(-1.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from cwndlab import StudyError, _core
 from cwndlab.api import Study
 from cwndlab.apps.gym import StudyEnv
 from cwndlab.apps.policy import ACTIONS, FEATURES
-from cwndlab.base.laws import codes_of
+from cwndlab.base.laws import make_law_codes
 
 
 def played(env: StudyEnv, actions: Any, seed: int | None = None) -> list[tuple[Any, ...]]:
@@ -201,7 +201,13 @@ def test_environments_take_turns_in_one_process_and_runs_go_on_between_their_ste
     for seed, env in enumerate(envs, start=1):
         observation, info = env.reset(seed=seed)
         seen.append([(observation.tobytes(), info)])
-    other = study("reno").set({"buffer": 2}).configure({}, codes_of({"agent": Proportional})).plan().cells[0]
+    other = (
+        study("reno")
+        .set({"buffer": 2})
+        .configure({}, make_law_codes({"agent": Proportional}))
+        .plan()
+        .cells[0]
+    )
     laws = {digest: Proportional for digest in other.compiled.laws}
     digests = set()
     for step in range(1, max(map(len, alone))):

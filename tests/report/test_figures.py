@@ -15,12 +15,12 @@ import pytest
 import synthetic
 from cwndlab.api import Study
 from cwndlab.apps.notebook.altair_charts import chart
+from cwndlab.apps.overlay.overlay import overlay
 from cwndlab.apps.packets.sequence import DRAWN, decimate, time_sequence_rows
 from cwndlab.base.errors import StudyError
 from cwndlab.report import canvas, lines
 from cwndlab.report.figures import draw
 from cwndlab.report.looks import choose_colours, choose_dashes, choose_fills
-from cwndlab.report.overlay import overlay
 from cwndlab.report.palette import PALETTE, PLAIN
 from cwndlab.report.svg import inline_svg
 from cwndlab.stats import series

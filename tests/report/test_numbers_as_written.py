@@ -8,10 +8,10 @@ import pytest
 
 from cwndlab.base.writing import (
     aligned_lines,
+    count_text,
     csv_text,
     join_words,
     markdown_lines,
-    number_of,
     plain_row,
     with_unit,
 )
@@ -109,7 +109,7 @@ def test_words_for_lists_units_and_counts() -> None:
         "loss",
         "loss",
     ]
-    assert [number_of(n, "run") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
+    assert [count_text(n, "run") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
     assert plain_row({"a": NAN, "b": INF, "c": 1.0, "d": "x"}) == {"a": None, "b": None, "c": 1.0, "d": "x"}
     assert csv_text(("a", "b"), [(1, "x,y"), (None, 2.5)]) == 'a,b\n1,"x,y"\n,2.5\n'
     assert markdown_lines(("a", "b"), [("1", "2")]) == ["| a | b |", "| --- | --- |", "| 1 | 2 |"]

@@ -17,7 +17,7 @@ from cwndlab import Dumbbell, Flow, Run, _core
 from cwndlab.api import Study
 from cwndlab.apps.evaluate import evaluation, pack, subjects
 from cwndlab.base.errors import ClusterError
-from cwndlab.base.laws import codes_of
+from cwndlab.base.laws import make_law_codes
 from cwndlab.metrics import _declared
 from cwndlab.results.execution import run_study
 from cwndlab.runs.progress import Progress
@@ -149,7 +149,7 @@ def test_a_law_and_a_metric_in_python_travel_to_the_workers(workers: TestCluster
         network = Dumbbell(rate="5Mbps", rtt="20ms", flows=flows)
         length = Run(duration="1s", replicates=6)
         study = Study.build("few", measure=["share", "most"], dumbbell=network, run=length)
-        study = study.configure({}, codes_of({"few": HERE / "laws/few.py"}))
+        study = study.configure({}, make_law_codes({"few": HERE / "laws/few.py"}))
         far, near = study.run(cluster=workers.address), study.run()
         assert far.failures == [] == near.failures
         assert far.results.data == near.results.data

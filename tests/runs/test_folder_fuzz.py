@@ -18,7 +18,7 @@ from cwndlab.api import open_results
 from cwndlab.base.errors import CwndlabError
 from cwndlab.metrics import _declared
 from cwndlab.results.execution import report_again
-from cwndlab.runs.store.value_lines import _checksum
+from cwndlab.runs.store.folder_store import _checksum
 from fuzzing import Answers, tries
 from small_study import edited
 

@@ -18,7 +18,7 @@ import cwndlab
 from cwndlab.api import Study
 from cwndlab.apps.new.command import new, write_cc
 from cwndlab.base.errors import OutputError, StudyError
-from cwndlab.base.laws import codes_of, from_file, load
+from cwndlab.base.laws import from_file, load, make_law_codes
 from cwndlab.runs.executors.threads import Threads
 from cwndlab.study.congestion import congestion_control
 from small_study import edited
@@ -86,7 +86,7 @@ def test_a_law_joins_the_axis_that_varies_the_window_law(
 
 def test_a_study_that_names_the_law_is_run_as_it_is(law: Path) -> None:
     study = Study.from_toml(STUDY.replace('"cubic"', '"mine"'))
-    assert study.with_laws(codes_of({"mine": str(law)})).outline.axes["law"].names == ["reno", "mine"]
+    assert study.with_laws(make_law_codes({"mine": str(law)})).outline.axes["law"].names == ["reno", "mine"]
     by_key = Study.from_toml(edited()).configure(
         {"tcp.window_law": "mine"}, dict([congestion_control(f"{law}:Mine")])
     )
@@ -94,7 +94,7 @@ def test_a_study_that_names_the_law_is_run_as_it_is(law: Path) -> None:
         from_file(str(law)).knob
     ] * 2
     by_name = Study.from_toml(edited(('profile = "rfc5681"', 'profile = "rfc5681"\ncc = "mine"')))
-    named = by_name.with_laws(codes_of({"mine": str(law)}))
+    named = by_name.with_laws(make_law_codes({"mine": str(law)}))
     assert named.plan().cells[0].compiled.laws == [from_file(str(law)).digest]
 
 
@@ -103,7 +103,7 @@ def test_a_value_with_several_settings_is_copied_from_the_first(law: Path) -> No
     study = Study.from_toml(
         STUDY.replace('sets = "tcp.window_law"\nvalues = ["reno", "cubic"]', f"values = {several}")
     )
-    cell = study.with_laws(codes_of({"mine": str(law)})).plan().cells[1]
+    cell = study.with_laws(make_law_codes({"mine": str(law)})).plan().cells[1]
     assert cell.id == "law=mine"
     assert cell.compiled.scenario["tcp"][0]["initial_window"] == {"segments": 3}
 
@@ -160,7 +160,7 @@ def test_another_process_computes_the_digest_of_what_it_received(law: Path) -> N
 def test_a_class_stands_for_the_module_that_defines_it(law: Path) -> None:
     code = from_file(str(law))
     cls = load(code)
-    assert load(code) is cls and codes_of({"mine": cls})["mine"].digest == code.digest
+    assert load(code) is cls and make_law_codes({"mine": cls})["mine"].digest == code.digest
 
 
 @pytest.mark.usefixtures("in_this_process")

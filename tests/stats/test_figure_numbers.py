@@ -82,9 +82,9 @@ def test_a_comparison_is_drawn_in_its_unit() -> None:
     found = {(one.series, one.x): one.interval.value for one in series.points(spec, results())}
     assert found["reno", 1] == pytest.approx(100 * (1 - 1 / 3)) and found["cubic", 1] == pytest.approx(50.0)
     assert found["reno", 2] == 0.0
-    assert series.unit_of(spec, results()) == "%"
-    assert series.unit_of(figure(quantity="delay"), results()) == "s"
-    assert series.unit_of(figure(kind="time-sequence"), results()) == ""
+    assert series.axis_unit(spec, results()) == "%"
+    assert series.axis_unit(figure(quantity="delay"), results()) == "s"
+    assert series.axis_unit(figure(kind="time-sequence"), results()) == ""
 
 
 def test_a_list_has_a_point_for_each_position_that_was_measured() -> None:

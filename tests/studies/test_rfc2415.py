@@ -12,7 +12,7 @@ from cwndlab import _core, metrics
 from cwndlab.api import Study
 from cwndlab.plan.plan import Cell
 from cwndlab.records.run_view import WholeRun
-from cwndlab.records.window import window_of
+from cwndlab.records.window import window_edges
 
 
 @pytest.fixture(scope="module")
@@ -71,5 +71,5 @@ def test_table_6_has_no_browsers_but_its_own(study: Study) -> None:
 
 def test_a_warm_up_on_an_axis_is_the_cells_own(study: Study) -> None:
     cells = [c for c in study.plan(sensitivity="warm_up").cells if c.sensitivity == "warm_up"]
-    windows = {c.axes["warm_up"]: window_of(c.compiled.scenario, "measured") for c in cells}
+    windows = {c.axes["warm_up"]: window_edges(c.compiled.scenario, "measured") for c in cells}
     assert windows == {"0s": (0, 360 * 10**9), "60s": (60 * 10**9, 360 * 10**9)}

@@ -40,15 +40,15 @@ def test_the_memos_transactions_run_for_an_hour_a_cell_and_its_transfers_ten_tim
     for one in memo:
         if one.axes["workload"] == "transactions":
             start_ns, end_ns = one.compiled.scenario["windows"]["measured"]
-            assert (end_ns - start_ns) * plan.replicates_of(one) == 3600 * 10**9
+            assert (end_ns - start_ns) * plan.count_replicates(one) == 3600 * 10**9
         else:
-            assert plan.replicates_of(one) == 10
+            assert plan.count_replicates(one) == 10
     assert len(memo) == 3 * 18 + 3 * 4 * 18
 
 
 def test_replicates_asked_for_hold_in_every_cell(study: Study) -> None:
     plan = study.plan(replicates=3)
-    assert {plan.replicates_of(one) for one in plan.cells} == {3}
+    assert {plan.count_replicates(one) for one in plan.cells} == {3}
 
 
 def test_both_transfers_end_within_the_run(study: Study) -> None:

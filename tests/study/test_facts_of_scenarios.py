@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from cwndlab.api import Study
+from cwndlab.apps.twin.kernel_twin import SingleSegments, for_comparison
 from cwndlab.base.engine_kinds import is_endless, is_program, sends_from_client
 from cwndlab.base.errors import NotFoundError, StudyError
 from cwndlab.plan import scenario as facts
 from cwndlab.plan.probes import needed_probes
-from cwndlab.study.congestion import congestion_control, ecn_of, name_laws, spell_out
+from cwndlab.study.congestion import congestion_control, default_ecn, name_laws, spell_out
 from small_study import edited
 
 
@@ -175,8 +176,8 @@ def test_a_plan_counts_the_runs_of_cells_without_randomness_once() -> None:
     assert [(plan.runs, plan.counted_once) for plan in (drawn, fixed)] == [(6, 0), (2, 2)]
     single = many(2, **dict([NO_LOSS])).plan(replicates=1)
     assert (single.runs, single.counted_once, len(single), single[1].id) == (2, 0, 2, "iw=2")
-    assert [drawn.replicates_of(cell) for cell in drawn] == [3, 3]
-    assert [fixed.requested_of(cell) for cell in fixed] == [3, 3]
+    assert [drawn.count_replicates(cell) for cell in drawn] == [3, 3]
+    assert [fixed.count_requested(cell) for cell in fixed] == [3, 3]
 
 
 @pytest.mark.parametrize(
@@ -187,10 +188,10 @@ def test_a_plan_is_thinned_evenly(most: int, ids: list[int]) -> None:
 
 
 def test_the_simulator_next_to_a_kernel_runs_the_replicates_of_the_study_if_those_are_more() -> None:
-    plan = many(2).plan(replicates=2).for_comparison(single_segments=True)
-    assert plan.replicates is None and all(cell.single_segments for cell in plan)
-    assert many(2).plan(replicates=4).for_comparison(single_segments=False).replicates == 4
-    assert many(2).plan(replicates=3).for_comparison(single_segments=False).replicates is None
+    plan = for_comparison(many(2).plan(replicates=2), single_segments=True)
+    assert plan.replicates is None and all(isinstance(cell, SingleSegments) for cell in plan)
+    assert for_comparison(many(2).plan(replicates=4), single_segments=False).replicates == 4
+    assert for_comparison(many(2).plan(replicates=3), single_segments=False).replicates is None
 
 
 @pytest.mark.parametrize(
@@ -223,7 +224,7 @@ def test_names_of_congestion_controls_are_those_that_people_use() -> None:
         congestion_control("cubik")
     right = 'did you mean "cubic"?; one of your own is FILE.py:CLASS, FILE.onnx or a crate\'s folder'
     assert str(found.value) == f"cc: there is no congestion control 'cubik'; {right}"
-    assert [ecn_of(law) for law in ("dctcp", "prague", "ledbat", "cubic")] == [
+    assert [default_ecn(law) for law in ("dctcp", "prague", "ledbat", "cubic")] == [
         "dctcp",
         "accecn-ect1",
         None,

@@ -11,7 +11,7 @@ import pytest
 from cwndlab.api import Study
 from cwndlab.apps.check.command import check
 from cwndlab.base.errors import StudyError
-from cwndlab.cli.arguments import changes_of
+from cwndlab.cli.arguments import parse_changes
 from cwndlab.study.congestion import UnknownLawError, spell_out
 from cwndlab.study.place import Place
 
@@ -111,7 +111,7 @@ def test_check_fails_where_run_would(tmp_path: Path) -> None:
     ],
 )
 def test_a_comma_inside_brackets_belongs_to_the_value(option: str, expected: dict[str, str]) -> None:
-    assert changes_of([option]) == expected
+    assert parse_changes([option]) == expected
 
 
 def test_an_unknown_law_is_told_by_its_type_in_every_form() -> None:

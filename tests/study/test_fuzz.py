@@ -12,7 +12,7 @@ from cwndlab.api import Study
 from cwndlab.base.errors import StudyError
 from cwndlab.study import toml
 from cwndlab.study.expr import evaluate
-from cwndlab.study.place import place_of
+from cwndlab.study.place import find_place
 from fuzzing import Answers, tries
 from small_study import TEXT
 
@@ -201,7 +201,7 @@ def test_no_expression_does_anything_but_compute() -> None:
 @QUICK
 @given(st.text(max_size=200), st.lists(st.one_of(st.text(max_size=5), st.integers(0, 3)), max_size=4))
 def test_finding_a_line_never_fails(text: str, path: list[Any]) -> None:
-    place = place_of(text, tuple(path))
+    place = find_place(text, tuple(path))
     assert place is None or (1 <= place[0] <= text.count("\n") + 1 and place[1] >= 1)
 
 

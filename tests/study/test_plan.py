@@ -9,6 +9,7 @@ import pytest
 
 import another_process
 from cwndlab.api import Study
+from cwndlab.apps.twin.kernel_twin import for_comparison
 from cwndlab.base.errors import StudyError
 from cwndlab.plan import plan as plans
 from cwndlab.study.choices import draw
@@ -185,8 +186,8 @@ def test_a_grid_may_have_replicates_of_its_own() -> None:
     plan = study(
         '[[grids]]\naxes = ["iw", "flows"]\nreplicates = 7\n[[grids]]\naxes = ["variant", "flows"]\n'
     ).plan()
-    assert {plan.replicates_of(c) for c in plan.cells if "iw" in c.axes} == {7}
-    assert {plan.replicates_of(c) for c in plan.cells if "iw" not in c.axes} == {3} != {7}
+    assert {plan.count_replicates(c) for c in plan.cells if "iw" in c.axes} == {7}
+    assert {plan.count_replicates(c) for c in plan.cells if "iw" not in c.axes} == {3} != {7}
 
 
 @pytest.mark.parametrize("few", [2, 7])
@@ -194,20 +195,20 @@ def test_a_cell_of_several_grids_runs_as_often_as_any_of_them_asks_for(few: int)
     plan = study(
         f'[[grids]]\naxes = ["iw", "flows"]\nreplicates = {few}\n[[grids]]\naxes = ["iw", "flows"]\n'
     ).plan()
-    assert {plan.replicates_of(c) for c in plan.cells} == {max(few, 3)}
+    assert {plan.count_replicates(c) for c in plan.cells} == {max(few, 3)}
 
 
 def test_beside_a_kernel_the_simulator_runs_as_often_as_the_study_asks_for_or_more() -> None:
     cells = study("").plan(replicates=2)
-    assert {cells.for_comparison(single_segments=False).requested_of(c) for c in cells.cells} == {3}
+    assert {for_comparison(cells, single_segments=False).count_requested(c) for c in cells.cells} == {3}
     more = study("").plan(replicates=4)
-    assert {more.for_comparison(single_segments=False).requested_of(c) for c in more.cells} == {4}
+    assert {for_comparison(more, single_segments=False).count_requested(c) for c in more.cells} == {4}
 
 
 def test_a_sweep_of_a_thousand_million_cells_is_refused_before_it_is_expanded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(plans, "_expand", None)
+    monkeypatch.setattr(plans, "expand_grids", None)
     axes = "".join(f'[axes.x{i}]\nsets = "run.seed"\nvalues = {list(range(1000))}\n' for i in range(3))
     text = edited(("[[quantities]]", axes + "[[quantities]]"))
     with pytest.raises(StudyError, match=r"sweep has 2,000,000,000 cells"):
@@ -233,7 +234,7 @@ def test_a_kernel_is_compared_with_the_simulator_as_run_unless_its_stack_sends_s
     plan = Study.load("bbr").plan()
     own = plan.cells[0].compiled
     twin, compared = (
-        plan.for_comparison(single_segments=single).cells[0].compiled for single in (False, True)
+        for_comparison(plan, single_segments=single).cells[0].compiled for single in (False, True)
     )
     assert twin.scenario == own.scenario
     assert {knobs["max_train_segments"] for knobs in compared.scenario["tcp"]} == {1}

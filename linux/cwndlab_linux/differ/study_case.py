@@ -70,7 +70,7 @@ def compare_study(
     single segments, and the simulator gets the kernel's starts and ticks.
     """
     plan = observed_at_sender(study).plan()
-    cases = {cell.id: StudyCase(cell, plan.seed_of(cell)) for cell in plan.cells}
+    cases = {cell.id: StudyCase(cell, plan.derive_seed(cell)) for cell in plan.cells}
     sides = ("the simulator", f"Linux {image.release}")
     rows: dict[str, Row] = {}
 

@@ -16,7 +16,7 @@ from cwndlab.api import Study
 from cwndlab.apps.packets.trace_difference import Difference, events_of_table, first_difference
 from cwndlab.base.arrow_tables import FIRST_SEGMENTS
 from cwndlab.base.errors import RunError, StudyError, nearest
-from cwndlab.base.writing import number_of
+from cwndlab.base.writing import count_text
 from cwndlab.results.result import RunResult
 from cwndlab.stats.difference import NumberDifference, compare_datasets
 
@@ -123,7 +123,7 @@ class Trials:
                     replicates=self.replicates,
                 )
                 if result.failures:
-                    failed = number_of(len(result.failures), "run")
+                    failed = count_text(len(result.failures), "run")
                     raise RunError(f"{failed} failed, the first: {result.failures[0].reason}")
                 self._by_kernel[image.digest] = result
             self._measured[name] = result, cpu_s() + time.process_time() - before
@@ -185,7 +185,7 @@ def report(found: FirstBad, study: Study) -> str:
     lines.append(f"The last at which they do not: {found.before}.")
     if found.steps_s:
         ends = dict.fromkeys(f"{one:.0f}" for one in (min(found.steps_s), max(found.steps_s)))
-        lines.append(f"Found in {number_of(len(found.steps_s), 'step')} of {' to '.join(ends)} CPU s.")
+        lines.append(f"Found in {count_text(len(found.steps_s), 'step')} of {' to '.join(ends)} CPU s.")
     lines.append("")
     if found.skipped:
         lines += [f"Not built, so not tested: {', '.join(found.skipped)}.", ""]

@@ -47,7 +47,7 @@ def _texts(function: object, key: str, seen: set[int]) -> Iterator[str]:
         elif getattr(value, "__module__", None) and hasattr(value, "__qualname__"):
             yield f"{name} {value.__module__}.{value.__qualname__}"
         else:
-            yield f"{name} {_text_of(name, value, key)}"
+            yield f"{name} {_value_text(name, value, key)}"
 
 
 def _texts_of_class(name: str, value: type, key: str, seen: set[int]) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _texts_of_class(name: str, value: type, key: str, seen: set[int]) -> Iterato
             if isinstance(function, FunctionType):
                 yield from _texts(function, key, seen)
             elif not attribute.startswith("__") and isinstance(member, (*_PLAIN, list, tuple, dict, set)):
-                yield f"{name}.{attribute} {_text_of(name, member, key)}"
+                yield f"{name}.{attribute} {_value_text(name, member, key)}"
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _text_of(name: str, value: object, key: str) -> str:
+def _value_text(name: str, value: object, key: str) -> str:
     """A value as text from which it follows."""
     if isinstance(value, _PLAIN):
         return f"{type(value).__name__} {value!r}"
@@ -82,11 +82,11 @@ def _text_of(name: str, value: object, key: str) -> str:
     if isinstance(value, np.generic):
         return f"{value.dtype} {value!r}"
     if isinstance(value, list | tuple):
-        return f"{type(value).__name__} {[_text_of(name, part, key) for part in value]}"
+        return f"{type(value).__name__} {[_value_text(name, part, key) for part in value]}"
     if isinstance(value, set | frozenset):
-        return f"set {sorted(_text_of(name, part, key) for part in value)}"
+        return f"set {sorted(_value_text(name, part, key) for part in value)}"
     if isinstance(value, dict):
-        pairs = [(_text_of(name, k, key), _text_of(name, v, key)) for k, v in value.items()]
+        pairs = [(_value_text(name, k, key), _value_text(name, v, key)) for k, v in value.items()]
         return f"dict {pairs}"
     raise StudyError(
         f'it uses "{name}", a {type(value).__name__}, of which no key can be made',

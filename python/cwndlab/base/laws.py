@@ -124,7 +124,7 @@ def misspelt(name: str) -> str | None:
     return similar(name, laws, 0.8)
 
 
-def codes_of(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:
+def make_law_codes(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:
     """The controls that a caller hands over by their names: classes, or as `from_file` takes them."""
     stop_loading()
     codes = {}

@@ -38,7 +38,7 @@ def stop_loading() -> None:
         raise _RunsStudyError
 
 
-def source_of(module: ModuleType, option: str) -> str | None:
+def find_source(module: ModuleType, option: str) -> str | None:
     """The text of a module; None if it has no file."""
     if (text := getattr(module, _SOURCE, None)) is not None:
         return str(text)
@@ -117,7 +117,7 @@ def _is_ours(file: Path) -> bool:
     return file.resolve().is_relative_to(Path(__file__).parents[1])
 
 
-def place_of(error: BaseException) -> str:
+def error_place(error: BaseException) -> str:
     """File and line of the outermost call in the user's code, as "FILE:LINE: "; "" without one."""
     for frame, line in traceback.walk_tb(error.__traceback__):
         if not _is_ours(Path(file := frame.f_code.co_filename)):

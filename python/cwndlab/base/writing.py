@@ -61,7 +61,7 @@ def with_unit(title: str, unit: str) -> str:
     return title if unit in ("", "1") or unit in title.split() else f"{title} ({unit})"
 
 
-def number_of(count: int, noun: str) -> str:
+def count_text(count: int, noun: str) -> str:
     """As "1 run" or "3 runs"."""
     return f"{count} {noun}{'s' * (count != 1)}"
 

@@ -241,7 +241,7 @@ def reject_options(ctx: typer.Context, what: str, applicable: Collection[str]) -
             raise StudyError(f"{what} has no {option}", key=option, right=f"it takes {', '.join(applicable)}")
 
 
-def limits_of(given: list[str] | None, backend: str) -> list[str]:
+def parse_limits(given: list[str] | None, backend: str) -> list[str]:
     """`--limit max-lateness=20ms` changes the study's limits.max_lateness."""
     if given and backend == "simulator":
         raise StudyError(
@@ -263,7 +263,7 @@ def several_kernels(options: RunOptions) -> tuple[RunOptions, list[str]]:
     return replace(options, kernel=None), [f"run.kernel={options.kernel}"]
 
 
-def changes_of(given: Iterable[str]) -> dict[str, str]:
+def parse_changes(given: Iterable[str]) -> dict[str, str]:
     """Keys and their values of options as "iw=4"; StudyError for one that sets nothing."""
     wanted: dict[str, str] = {}
     for change in given:
@@ -314,7 +314,7 @@ def load(
         from cwndlab.study.congestion import congestion_control
 
         laws = dict(congestion_control(given) for given in cc)
-    return loaded.configure(changes_of([*(changes or []), *(more or []), *limits]), laws)
+    return loaded.configure(parse_changes([*(changes or []), *(more or []), *limits]), laws)
 
 
 def one_cell(study: Study, options: RunOptions) -> OneCell:
@@ -330,4 +330,4 @@ def one_cell(study: Study, options: RunOptions) -> OneCell:
         echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
     first = replace(plan, cells=(cell,))
     check_backend(first, options)
-    return OneCell(cell, plan.seed_of(cell), find_kernel_executor(options, first))
+    return OneCell(cell, plan.derive_seed(cell), find_kernel_executor(options, first))

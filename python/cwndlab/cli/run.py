@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from cwndlab.base.writing import number_of
+from cwndlab.base.writing import count_text
 from cwndlab.runs.progress import Progress, span
 from cwndlab.runs.run_options import RunOptions
 
 from . import arguments as opt
-from .arguments import limits_of, load, several_kernels, takes_run_options
+from .arguments import load, parse_limits, several_kernels, takes_run_options
 from .output import MOST_CELLS, echo, progress
 from .start import import_uncollected, without_collection
 
@@ -68,7 +68,7 @@ def run(
         import_module("cwndlab.results.execution")
     options, kernels = several_kernels(options)
     with without_collection():
-        loaded = load(study, set_, more, [*limits_of(limit, options.backend), *kernels], cc, metric)
+        loaded = load(study, set_, more, [*parse_limits(limit, options.backend), *kernels], cc, metric)
     if trace:
         loaded = import_module("cwndlab.apps.packets.over_time").with_figures(loaded, trace)
     options = replace(options, out=out or Path(f"{loaded.name}-out"))
@@ -103,7 +103,7 @@ class _Printer(NamedTuple):
         for cell, text in failed[:SHOWN]:
             echo(f"warning: {cell}: {text}", err=True)
         if len(failed) > SHOWN:
-            more = number_of(len(failed) - SHOWN, "more cell")
+            more = count_text(len(failed) - SHOWN, "more cell")
             echo(f"warning: connections failed in {more}", err=True)
         if self.backend == "simulator" and (note := checks.same_replicates(result.plan)):
             echo(f"note: {note}", err=True)
@@ -156,7 +156,7 @@ def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bo
     printer.end(result, options.out)
     if result.failures:
         _print_failures(result.failures)
-        failed_runs = number_of(len(result.failures), "run")
+        failed_runs = count_text(len(result.failures), "run")
         echo(f"error: {failed_runs} failed; the others are kept in {options.out}", err=True)
         raise typer.Exit(1)
     if strict and (failed := failed_claims(result)):

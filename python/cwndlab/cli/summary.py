@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.base.writing import number_of, plain_row
+from cwndlab.base.writing import count_text, plain_row
 from cwndlab.report.verdict_files import count_verdicts, read_incompatible, read_summary
 from cwndlab.runs.progress import span
 from cwndlab.stats.verdict import Verdict
@@ -53,9 +53,9 @@ def summary(result: RunResult, seconds: float) -> dict[str, Any]:
 def show(result: RunResult, seconds: float) -> None:
     """A few lines for people."""
     data = summary(result, seconds)
-    cells = number_of(data["cells"], "cell")
+    cells = count_text(data["cells"], "cell")
     if result.campaign.performed:
-        echo(f"{cells}, {number_of(result.campaign.performed, 'run')} in {span(seconds)}")
+        echo(f"{cells}, {count_text(result.campaign.performed, 'run')} in {span(seconds)}")
     else:
         echo(f"{cells}, nothing to run: all results were kept")
     for what in ("verdicts", "claims"):

@@ -33,12 +33,12 @@ from ._declared import names as names
 from ._declared import own_code as own_code
 from ._declared import reopen_metric as reopen_metric
 from ._measure import Measurer as Measurer
+from ._measure import find_range as find_range
+from ._measure import find_scale as find_scale
+from ._measure import find_unit as find_unit
 from ._measure import is_centred as is_centred
 from ._measure import is_list as is_list
-from ._measure import range_of as range_of
-from ._measure import scale_of as scale_of
-from ._measure import unit_of as unit_of
-from ._rows import connections_of as connections_of
+from ._rows import select_connections as select_connections
 
 
 class _Metrics(ModuleType):

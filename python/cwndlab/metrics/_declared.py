@@ -32,10 +32,10 @@ from cwndlab.base.usercode import (
     describe_error,
     digest_of_code,
     digest_of_imports,
+    error_place,
     execute,
-    place_of,
+    find_source,
     read_source,
-    source_of,
 )
 from cwndlab.records.window import RunView
 
@@ -191,7 +191,7 @@ def _guarded(function: F, many: bool) -> F:
                 raise TypeError(f"it returned {value!r}, but is declared with many={many}")
             return value
         except Exception as error:
-            described = f"{place_of(error)}{function.__name__}: {describe_error(error)}"
+            described = f"{error_place(error)}{function.__name__}: {describe_error(error)}"
             raise MetricFailed(described) from None
 
     return measure  # type: ignore[return-value]
@@ -226,7 +226,7 @@ def _check(name: str, function: Callable[..., object], tables: Sequence[str], ma
 def _code(name: str, function: Callable[..., object]) -> MetricCode:
     module = sys.modules[function.__module__]
     file = str(getattr(module, "__file__", None) or "")
-    if (source := source_of(module, OPTION)) is not None:
+    if (source := find_source(module, OPTION)) is not None:
         return MetricCode(
             name, file, source, installed=name in _entry_points(), imports=digest_of_imports(source)
         )

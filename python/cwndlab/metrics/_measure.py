@@ -13,7 +13,7 @@ from cwndlab._core import unit_factor
 from cwndlab.base.core import Value
 from cwndlab.base.numbers import Range, derived_range, median, quantile, reduced_range
 from cwndlab.records.run_view import Column, WholeRun
-from cwndlab.records.window import RunView, window_of
+from cwndlab.records.window import RunView, window_edges
 
 from ._declared import get
 
@@ -54,7 +54,7 @@ class MeasuredQuantity(Protocol):
         """The quantities that it is derived from."""
 
 
-def unit_of(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> str:
+def find_unit(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> str:
     """The unit of a quantity's values."""
     return quantity.unit or _own_unit(quantity, quantities)
 
@@ -63,7 +63,7 @@ def _own_unit(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuant
     """The unit of what the metric or the derivation gives."""
     if quantity.metric is not None:
         return "1" if quantity.within == "count" else get(quantity.metric).unit
-    of, by = (unit_of(quantities[name], quantities) for name in quantity.operands)
+    of, by = (find_unit(quantities[name], quantities) for name in quantity.operands)
     if quantity.operation == "ratio":
         return "1" if of == by else of if by == "1" else f"{of}/{by}" if "/" not in by else f"{of}/({by})"
     if quantity.operation == "increase":
@@ -73,14 +73,14 @@ def _own_unit(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuant
     return of
 
 
-def scale_of(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> float:
+def find_scale(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> float:
     """What a value of the metric or the derivation is multiplied by to be in the quantity's unit.
 
     ValueError if the units are not of one kind, or the operands of a sum or a difference differ in unit. A
     count takes whatever unit says what is counted.
     """
     if quantity.operation in ("sum", "difference", "increase"):
-        of, by = (unit_of(quantities[name], quantities) for name in quantity.operands)
+        of, by = (find_unit(quantities[name], quantities) for name in quantity.operands)
         if of != by and not (_is_count(of) and _is_count(by)) and unit_factor(by, of) != 1.0:
             raise ValueError(
                 '"{}" is in {of} and "{}" in {by}; give both the same unit'.format(
@@ -103,7 +103,7 @@ def _is_count(unit: str) -> bool:
     return True
 
 
-def range_of(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> Range:
+def find_range(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> Range:
     """Which values a quantity can take, in its unit."""
     if quantity.metric is not None:
         metric = get(quantity.metric)
@@ -111,9 +111,9 @@ def range_of(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuanti
         if quantity.within is not None:
             own = reduced_range(quantity.within, own)
     else:
-        of, by = (range_of(quantities[name], quantities) for name in quantity.operands)
+        of, by = (find_range(quantities[name], quantities) for name in quantity.operands)
         own = derived_range(quantity.operation, of, by)
-    return own.times(scale_of(quantity, quantities))
+    return own.times(find_scale(quantity, quantities))
 
 
 def is_centred(quantity: MeasuredQuantity) -> bool:
@@ -157,7 +157,7 @@ class Measurer:
             else:
                 name = quantity.window_name
                 if name not in named:
-                    window = window_of(run.scenario, name)
+                    window = window_edges(run.scenario, name)
                     if window not in windows:
                         windows[window] = RunView(run, *window)
                     named[name] = windows[window]
@@ -180,7 +180,7 @@ class Measurer:
                         add(self._known[operand])
                 quantities = self._known
                 steps[quantity.name] = _Step(
-                    quantity, measure, scale_of(quantity, quantities), range_of(quantity, quantities)
+                    quantity, measure, find_scale(quantity, quantities), find_range(quantity, quantities)
                 )
 
         for quantity in self._known.values():

@@ -65,7 +65,7 @@ def rows_of_traffic(run: RunView, table: str, *traffic: str) -> Bools:
 
 
 @once_per_window
-def connections_of(run: RunView, *traffic: str | None) -> Mapping[str, Column]:
+def select_connections(run: RunView, *traffic: str | None) -> Mapping[str, Column]:
     """The connections of these traffic entries of the study, or of all (None)."""
     table = run.columns("connections")
     names = [name for name in traffic if name is not None]
@@ -77,13 +77,13 @@ def connections_of(run: RunView, *traffic: str | None) -> Mapping[str, Column]:
 @once_per_window
 def connections_opened(run: RunView, traffic: str | None) -> Mapping[str, Column]:
     """Those of them that were opened in the window."""
-    table = connections_of(run, traffic)
+    table = select_connections(run, traffic)
     return Rows(table, np.flatnonzero(table["start_ns"] >= run.start_s * 1e9))
 
 
 def all_use_quic(run: RunView, traffic: str | None) -> bool:
     """Whether these traffic entries have connections, all of QUIC stacks."""
-    used = connections_of(run, traffic)["traffic"]
+    used = select_connections(run, traffic)["traffic"]
     entries = run.scenario["traffic"]
     return len(used) > 0 and all("stack" in entries[entry] for entry in np.unique(used))
 
@@ -95,7 +95,7 @@ def delivered_bytes(rows: Mapping[str, Column]) -> Column:
 
 def per_segment_sent(run: RunView, counter: str, traffic: str | None) -> float:
     """A counter's sum per segment that these connections sent, both ways; NaN if nothing was sent."""
-    rows = connections_of(run, traffic)
+    rows = select_connections(run, traffic)
     sent = float(rows["segments_sent"].sum())
     return float(rows[counter].sum()) / sent if sent else math.nan
 
@@ -108,7 +108,7 @@ def rates_by_interval(
     """
     pairs = []
     for part in run.parts(interval):
-        rows = connections_of(part, *traffic)
+        rows = select_connections(part, *traffic)
         start, end = (np.asarray(rows[name], dtype=np.float64) for name in ("start_ns", "end_ns"))
         throughout = (start <= part.start_s * 1e9) & ((end < 0) | np.isnan(end) | (end >= part.end_s * 1e9))
         bits = 8.0 * delivered_bytes(rows)
@@ -139,7 +139,7 @@ def delays_by_direction(run: RunView, traffic: str | None) -> list[Floats]:
     table = run.columns("delays")
     data = np.asarray(table["len"]) > 0
     if traffic is not None:
-        own = np.unique(np.asarray(connections_of(run, traffic)["connection"]))
+        own = np.unique(np.asarray(select_connections(run, traffic)["connection"]))
         data &= np.isin(np.asarray(table["connection"]), own)
     flow = 2 * np.asarray(table["connection"], dtype=np.int64)[data] + np.asarray(table["from_client"])[data]
     delay = np.asarray(table["delay_ns"], dtype=np.float64)[data] / 1e9

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from . import RunView
 from ._declared import metric
-from ._rows import connections_of
+from ._rows import select_connections
 
 
 @metric(unit="segments", low=0, tables=["connections", "cwnd"])
@@ -21,7 +21,7 @@ def largest_window(run: RunView, *, traffic: str, segment_bytes: Annotated[int, 
     divided by `segment_bytes`. Of each connection only the end that sends more counts. A window is recorded
     whenever it or the sender's state changes. NaN if the cell has no such connection, or none was recorded.
     """
-    rows, table = connections_of(run, traffic), run.columns("cwnd")
+    rows, table = select_connections(run, traffic), run.columns("cwnd")
     sends_up = np.asarray(rows["bytes_up"] >= rows["bytes_down"], dtype=np.int64)
     ends = np.asarray(rows["connection"], dtype=np.int64) * 2 + sends_up
     recorded = np.asarray(table["connection"], dtype=np.int64) * 2 + table["from_client"]

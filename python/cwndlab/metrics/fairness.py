@@ -15,9 +15,9 @@ from ._rows import (
     Period,
     Seconds,
     Tolerance,
-    connections_of,
     delivered_bytes,
     rates_by_interval,
+    select_connections,
 )
 
 
@@ -34,7 +34,7 @@ def share(run: RunView, *, traffic: str) -> float:
     """
     if not run.traffic(traffic):
         return math.nan
-    own, every = (connections_of(run, name) for name in (traffic, None))
+    own, every = (select_connections(run, name) for name in (traffic, None))
     part, total = (float(delivered_bytes(rows).sum()) for rows in (own, every))
     return part / total if total else math.nan
 
@@ -50,7 +50,7 @@ def jain_index(run: RunView, *, traffic: list[str] | None = None) -> float:
 
     For the connections of these traffic entries together, or for all. NaN if nothing was delivered.
     """
-    rows = connections_of(run, *(traffic if traffic is not None else [None]))
+    rows = select_connections(run, *(traffic if traffic is not None else [None]))
     x = delivered_bytes(rows)
     squares = float(np.sum(x**2))
     return float(np.sum(x)) ** 2 / (len(x) * squares) if squares else math.nan
@@ -74,7 +74,7 @@ def convergence_time(
     open, or with fewer than two connections.
     """
     entries = tuple(traffic) if traffic is not None else (None,)
-    rows = connections_of(run, *entries)
+    rows = select_connections(run, *entries)
     count = len(rows["connection"])
     if count < 2:
         return math.nan
@@ -100,7 +100,7 @@ def halving_time(run: RunView, *, traffic: str, since: Seconds, interval: Period
     """
     before, after = [], []
     for part in run.parts(interval):
-        rows = connections_of(part, traffic)
+        rows = select_connections(part, traffic)
         rate = 8.0 * float(delivered_bytes(rows).sum()) / part.seconds
         if part.end_s <= since:
             before.append(rate)
@@ -131,7 +131,7 @@ def synchronization(run: RunView, *, traffic: list[str] | None = None, span: Per
     For the connections of these traffic entries together, or for all. NaN without a reduction, and where
     fewer than two connections are open.
     """
-    rows = connections_of(run, *(traffic if traffic is not None else [None]))
+    rows = select_connections(run, *(traffic if traffic is not None else [None]))
     serials, start = rows["connection"], np.asarray(rows["start_ns"], dtype=np.float64)
     ended = np.asarray(rows["end_ns"], dtype=np.float64)
     end = np.where((ended < 0) | np.isnan(ended), np.inf, ended)

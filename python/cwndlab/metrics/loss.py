@@ -15,12 +15,12 @@ from ._rows import (
     Position,
     WholeNumber,
     all_use_quic,
-    connections_of,
     delivered_bytes,
     link_counters,
     objects,
     per_segment_sent,
     segment_events,
+    select_connections,
 )
 
 
@@ -55,7 +55,7 @@ def datagram_loss(run: RunView, *, traffic: str | None = None) -> float:
     over_quic = [k for k in mine if "stack" in entries[k]]
     sample = objects(run, "object", traffic)
     chosen = np.isin(sample.client, over_quic)
-    rows = connections_of(run, traffic)
+    rows = select_connections(run, traffic)
     over_udp = np.isin(rows["traffic"], np.setdiff1d(mine, over_quic))
     sent = float(np.count_nonzero(chosen)) + float(rows["segments_sent"][over_udp].sum())
     lost = float(np.count_nonzero(chosen & ~sample.finished)) + float(rows["drops"][over_udp].sum())
@@ -130,7 +130,7 @@ def congestion_signals(
     entries = [index for name in traffic for index in run.traffic(name)]
     if not entries:
         return math.nan
-    rows = connections_of(run, *traffic)
+    rows = select_connections(run, *traffic)
     signals = float(sum(rows[column].sum() for column in _SIGNALS[signal]))
     if not per_megabyte:
         return signals
@@ -164,18 +164,18 @@ def windows_with_drops(
 
 def _drops_by_window(run: RunView, traffic: str | None) -> list[int]:
     """How many packets were dropped in each window in which one was."""
-    entries, rows = run.scenario["traffic"], connections_of(run, traffic)
+    entries, rows = run.scenario["traffic"], select_connections(run, traffic)
     pairs = zip(rows["connection"].tolist(), rows["traffic"].tolist(), strict=True)
     connections = [connection for connection, entry in pairs if "stack" not in entries[entry]]
     return [
         packets
         for connection in connections
         for client in (True, False)
-        for packets in _of_sender(run, connection, client)
+        for packets in _select_sender(run, connection, client)
     ]
 
 
-def _of_sender(run: RunView, connection: int, from_client: bool) -> list[int]:
+def _select_sender(run: RunView, connection: int, from_client: bool) -> list[int]:
     table = run.columns("segments")
     event, time = np.asarray(table["event"]), np.asarray(table["time_ns"])
     mine = np.asarray(table["connection"]) == connection

@@ -14,10 +14,10 @@ from ._rows import (
     Position,
     WholeNumber,
     all_use_quic,
-    connections_of,
     objects,
     per_segment_sent,
     segment_events,
+    select_connections,
 )
 
 
@@ -27,7 +27,7 @@ def retransmits(run: RunView, *, traffic: str | None = None, indicator: bool = F
 
     For one traffic entry of the study, or for all. With `indicator` the value is 1 if there were any, else 0.
     """
-    total = float(np.sum(connections_of(run, traffic)["retransmits"]))
+    total = float(np.sum(select_connections(run, traffic)["retransmits"]))
     return float(total > 0) if indicator else total
 
 
@@ -74,7 +74,7 @@ def fast_retransmits(run: RunView, *, traffic: str | None = None) -> float:
     """
     if all_use_quic(run, traffic):
         return math.nan
-    return float(np.sum(connections_of(run, traffic)["fast_retransmits"]))
+    return float(np.sum(select_connections(run, traffic)["fast_retransmits"]))
 
 
 @metric(unit="ACKs", low=0, count=True, tables=["segments", "connections"])
@@ -89,7 +89,7 @@ def triple_duplicate_acks(run: RunView, *, traffic: str | None = None) -> float:
     if (traffic is not None and not run.traffic(traffic)) or all_use_quic(run, traffic):
         return math.nan
     table = run.columns("segments")
-    mine = np.isin(table["connection"], connections_of(run, traffic)["connection"])
+    mine = np.isin(table["connection"], select_connections(run, traffic)["connection"])
     repeats = mine & (np.asarray(table["event"]) == "dupack") & (np.asarray(table["len"]) == 0)
     sender = (
         np.asarray(table["connection"], dtype=np.int64)[repeats] * 2
@@ -106,7 +106,7 @@ def timeouts(run: RunView, *, traffic: str | None = None) -> float:
 
     For one traffic entry of the study, or for all.
     """
-    return float(np.sum(connections_of(run, traffic)["timeouts"]))
+    return float(np.sum(select_connections(run, traffic)["timeouts"]))
 
 
 @metric(unit="1", low=0, high=1, tables=["objects"])

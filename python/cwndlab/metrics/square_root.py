@@ -14,7 +14,7 @@ from cwndlab.base.numbers import Floats
 
 from . import RunView
 from ._declared import metric
-from ._rows import connections_of, delivered_bytes, once_per_window
+from ._rows import delivered_bytes, once_per_window, select_connections
 
 #: How often the window is read, in seconds.
 Sampling = Annotated[float, Field(gt=0)]
@@ -32,8 +32,8 @@ class _Sender(NamedTuple):
 
 @once_per_window
 def _senders(run: RunView, traffic: str) -> list[_Sender]:
-    """The senders of a traffic's connections, in the order of `connections_of`: the ends that send more."""
-    rows, table = connections_of(run, traffic), run.columns("cwnd")
+    """The ends of a traffic's connections that send more, in the order of `select_connections`."""
+    rows, table = select_connections(run, traffic), run.columns("cwnd")
     sends_up = rows["bytes_up"] >= rows["bytes_down"]
     end = np.asarray(rows["connection"], dtype=np.int64) * 2 + sends_up
     recorded = np.asarray(table["connection"], dtype=np.int64) * 2 + table["from_client"]
@@ -109,7 +109,7 @@ def mathis_constant(
     """
     if not run.traffic(traffic):
         return math.nan
-    rows = connections_of(run, traffic)
+    rows = select_connections(run, traffic)
     again = np.asarray(rows["retransmits"], dtype=np.float64)
     payload = np.asarray(delivered_bytes(rows), dtype=np.float64)
     sent = payload / segment_bytes + again

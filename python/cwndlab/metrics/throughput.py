@@ -14,11 +14,11 @@ from ._rows import (
     Period,
     Pool,
     Transferred,
-    connections_of,
     delivered_bytes,
     link_counters,
     objects,
     pooled_median,
+    select_connections,
 )
 
 
@@ -35,7 +35,7 @@ def goodput(run: RunView, *, traffic: str | None = None) -> float:
     """
     if traffic is not None and not run.traffic(traffic):
         return math.nan
-    return float(delivered_bytes(connections_of(run, traffic)).sum()) * 8.0 / run.seconds
+    return float(delivered_bytes(select_connections(run, traffic)).sum()) * 8.0 / run.seconds
 
 
 @metric(unit="bit/s", low=0, many=True)
@@ -50,7 +50,7 @@ def goodput_series(run: RunView, *, traffic: str | None = None, interval: Period
     """
     rates = []
     for part in run.parts(interval):
-        rows = connections_of(part, traffic)
+        rows = select_connections(part, traffic)
         rates.append(8.0 * float(delivered_bytes(rows).sum()) / part.seconds)
     return rates
 
@@ -68,7 +68,7 @@ def flow_throughput(run: RunView, *, traffic: str) -> float:
     files = objects(run, "file", traffic)
     rates = [8 * files.bytes[files.finished] / files.delay_s[files.finished]]
     done = set(files.client[files.finished].tolist())
-    flows = connections_of(run, traffic)
+    flows = select_connections(run, traffic)
     for index in np.flatnonzero([entry not in done for entry in flows["traffic"].tolist()]):
         begin = max(float(flows["start_ns"][index]), run.start_s * 1e9)
         ended = float(flows["end_ns"][index])
@@ -103,7 +103,7 @@ def transferred(
     if count == "completed":
         kinds = [objects(run, kind, traffic) for kind in _COMPLETED]
         return float(sum(o.bytes[o.finished].sum() for o in kinds))
-    table = connections_of(run, traffic)
+    table = select_connections(run, traffic)
     return float(sum(np.asarray(table[c], dtype=np.float64).sum() for c in _COLUMNS[direction]))
 
 

@@ -27,7 +27,7 @@ def _grids(study: StudySpec) -> Sequence[schema.Grid]:
 def _values(study: StudySpec, axis: str, grid: schema.Grid) -> list[schema.Scalar]:
     """The values of an axis that the grid and --set leave."""
     values = list(study.outline.axes[axis].names)
-    if (kept := grid.values_of(axis)) is not None:
+    if (kept := grid.restricted_values(axis)) is not None:
         values = [v for v in values if is_among(v, kept)]
     if axis in study.document.chosen:
         values = [v for v in values if is_among(v, study.document.chosen[axis])]

@@ -11,7 +11,7 @@ from cwndlab import _core
 from cwndlab._core import ScenarioRefused
 from cwndlab.base.engine_kinds import is_program
 from cwndlab.base.errors import Findings, KeyPath, StudyError, nearest, problem_at
-from cwndlab.base.writing import number_of
+from cwndlab.base.writing import count_text
 from cwndlab.study import schema
 from cwndlab.study.building import S, build
 from cwndlab.study.choices import parse_choices, variations_around
@@ -52,8 +52,6 @@ class Cell:
     sensitivity: str | None = None
     #: Replicates that its grid asks for, in place of the study's.
     own_replicates: int | None = None
-    #: Whether senders hand their devices single segments, as a kernel's do, and not trains of them.
-    single_segments: bool = False
 
     @cached_property
     def _built(self) -> CompiledCell:
@@ -69,11 +67,7 @@ class Cell:
     @cached_property
     def compiled(self) -> Compiled:
         """The cell's scenario with the origins of its parts."""
-        compiled = self._built.compiled
-        if not self.single_segments:
-            return compiled
-        tcp = [{**knobs, "max_train_segments": 1} for knobs in compiled.scenario["tcp"]]
-        return replace(compiled, scenario={**compiled.scenario, "tcp": tcp})
+        return self._built.compiled
 
     @property
     def choices(self) -> Mapping[str, schema.Scalar]:
@@ -121,6 +115,13 @@ class Cell:
             raise self.study.locate_refusal(core_error(self.compiled, error), self.axes) from None
 
 
+#: What callers look for in a plan, and what to write.
+_INSTEAD = {
+    "sel": "study.set(AXIS=VALUE).plan()",
+    "replicates_of": "plan.count_replicates(CELL)",
+    "requested_of": "plan.count_requested(CELL)",
+    "seed_of": "plan.derive_seed(CELL)",
+}
 #: So many cells of a plan are printed.
 SHOWN = 10
 
@@ -147,12 +148,14 @@ class Plan:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            right = "; write study.set(AXIS=VALUE).plan()" if name == "sel" else ""
+            right = f"; write {_INSTEAD[name]}" if name in _INSTEAD else ""
             raise AttributeError(f"Plan has no `{name}`{right}", name="" if right else name, obj=self)
 
     def __repr__(self) -> str:
-        lines = [f"<Plan of {self.study.name}: {number_of(len(self.cells), 'cell')}, seed {self.seed}"]
-        shown = [(cell.id, number_of(self.requested_of(cell), "replicate")) for cell in self.cells[:SHOWN]]
+        lines = [f"<Plan of {self.study.name}: {count_text(len(self.cells), 'cell')}, seed {self.seed}"]
+        shown = [
+            (cell.id, count_text(self.count_requested(cell), "replicate")) for cell in self.cells[:SHOWN]
+        ]
         lines += [f"    {name}: {replicates}" for name, replicates in shown]
         lines += [f"    … {len(self.cells) - SHOWN} more"] if len(self.cells) > SHOWN else []
         return "\n".join(lines) + ">"
@@ -165,34 +168,24 @@ class Plan:
     @property
     def runs(self) -> int:
         """Runs in all, without what sequential stopping adds. A cell with nothing random runs once."""
-        return sum(self.replicates_of(cell) for cell in self.cells)
+        return sum(self.count_replicates(cell) for cell in self.cells)
 
-    def replicates_of(self, cell: Cell) -> int:
+    def count_replicates(self, cell: Cell) -> int:
         """Replicates of a cell; one is all where nothing is random."""
-        return 1 if cell.deterministic else self.requested_of(cell)
+        return 1 if cell.deterministic else self.count_requested(cell)
 
-    def seed_of(self, cell: Cell) -> int:
+    def derive_seed(self, cell: Cell) -> int:
         """The seed of a cell's runs."""
         return (self.seed + cell.seed_offset) % 2**64
 
-    def requested_of(self, cell: Cell) -> int:
+    def count_requested(self, cell: Cell) -> int:
         """Replicates of a cell if something in it is random, as on the kernel something always is."""
         return self.replicates or cell.replicates
 
     @property
     def counted_once(self) -> int:
         """Cells of which several replicates are asked, but that run once since nothing in them is random."""
-        return sum(cell.deterministic and self.requested_of(cell) > 1 for cell in self.cells)
-
-    def for_comparison(self, *, single_segments: bool) -> Plan:
-        """What the simulator runs next to a kernel: the study's replicates, if those are more.
-
-        With `single_segments`, senders hand their devices no trains, like hosts whose stack says so.
-        """
-        asked = self.replicates or 0
-        cells = tuple(replace(cell, single_segments=single_segments) for cell in self.cells)
-        fewer = any(cell.replicates < asked for cell in self.cells)
-        return replace(self, cells=cells, replicates=self.replicates if fewer else None)
+        return sum(cell.deterministic and self.count_requested(cell) > 1 for cell in self.cells)
 
     def evenly_spaced(self, most: int) -> Plan:
         """The plan of at most so many of its cells, evenly spaced."""

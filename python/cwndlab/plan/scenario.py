@@ -22,7 +22,7 @@ from cwndlab.base.engine_kinds import (
 from cwndlab.base.errors import Findings, KeyPath, NotFoundError, StudyError, nearest, problem_at
 from cwndlab.base.laws import kernel_law
 from cwndlab.base.writing import join_words
-from cwndlab.records.run_view import bottleneck, flow_of, snapshot_times
+from cwndlab.records.run_view import bottleneck, flow_name, snapshot_times
 
 KERNEL_SNAPSHOT_NS = 1_000_000_000
 
@@ -168,9 +168,9 @@ def indices_of_flow(names: Sequence[str], flow: str | None, kinds: str = "") -> 
 
     NotFoundError with the nearest if there are none; `kinds` says which flows have names: " of TCP".
     """
-    indices = [k for k, name in enumerate(names) if flow in (None, name, flow_of(name))]
+    indices = [k for k, name in enumerate(names) if flow in (None, name, flow_name(name))]
     if not indices:
-        flows = dict.fromkeys([*map(flow_of, names), *names])
+        flows = dict.fromkeys([*map(flow_name, names), *names])
         which = f'no flow "{flow}"{kinds}; {nearest(str(flow), flows)}'
         raise NotFoundError(which if flows else f"there is no flow{kinds}")
     return indices

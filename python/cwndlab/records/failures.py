@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cwndlab.base.core import Value
-from cwndlab.base.writing import number_of
+from cwndlab.base.writing import count_text
 
-from .run_view import WholeRun, flow_of
+from .run_view import WholeRun, flow_name
 
 TABLE = "failures"
 """The record table, which every run has."""
@@ -38,7 +38,7 @@ def count_failures(run: WholeRun) -> dict[str, Value]:
     """The connections of a run that failed, by flow and reason, as values of the run; empty if none did."""
     failures, traffic = run.columns(TABLE), run.scenario["traffic"]
     counts = Counter(
-        f"{_PREFIX}{flow_of(str(traffic[int(k)]['name']))}\t{reason}"
+        f"{_PREFIX}{flow_name(str(traffic[int(k)]['name']))}\t{reason}"
         for k, reason in zip(failures["traffic"], failures["reason"], strict=True)
     )
     return {name: float(counts[name]) for name in sorted(counts)}
@@ -71,9 +71,9 @@ def failures_text(failed: Sequence[FailedConnections], runs: int) -> str:
     """
     parts = []
     for group in failed[:SHOWN]:
-        among = f" ({group.runs} of {number_of(runs, 'run')})" if runs > 1 else ""
+        among = f" ({group.runs} of {count_text(runs, 'run')})" if runs > 1 else ""
         parts.append(
-            f"{number_of(group.connections, 'connection')} of {group.flow} failed{among}: {group.reason}"
+            f"{count_text(group.connections, 'connection')} of {group.flow} failed{among}: {group.reason}"
         )
     rest = sum(group.connections for group in failed[SHOWN:])
-    return "; ".join(parts + ([f"{number_of(rest, 'connection')} more failed"] if rest else []))
+    return "; ".join(parts + ([f"{count_text(rest, 'connection')} more failed"] if rest else []))

@@ -137,7 +137,7 @@ class WholeRun:
     def _groups(self) -> dict[str, list[int]]:
         groups: dict[str, list[int]] = {}
         for index, entry in enumerate(self.scenario["traffic"]):
-            groups.setdefault(flow_of(str(entry["name"])), []).append(index)
+            groups.setdefault(flow_name(str(entry["name"])), []).append(index)
         return groups
 
     def traffic(self, name: str | None = None) -> list[int]:
@@ -240,7 +240,7 @@ def bottleneck(links: Sequence[Mapping[str, Any]]) -> int:
     return min(range(len(links)), key=lambda index: int(links[index]["rate_bps"]))
 
 
-def flow_of(name: str) -> str:
+def flow_name(name: str) -> str:
     """The name that a study gives a flow, of one of its instances: "web" of "web.1"."""
     return name.split(".", 1)[0]
 

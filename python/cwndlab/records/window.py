@@ -56,7 +56,7 @@ class _WithTraffic(Mapping[str, Column]):
         return np.asarray(self._connections["traffic"][at])
 
 
-def window_of(scenario: Mapping[str, Any], name: str | None) -> tuple[int, int]:
+def window_edges(scenario: Mapping[str, Any], name: str | None) -> tuple[int, int]:
     """Start and end in nanoseconds of one of the scenario's windows, or of the whole run."""
     if name is None:
         return (0, int(scenario["duration_ns"]))
@@ -211,7 +211,7 @@ class RunView:
             before = self._snapshot(table, self._start)
             before_at = _find(serial[older], before["connection"])
 
-        def made(name: str) -> Column:
+        def compute(name: str) -> Column:
             if name in changed:
                 return changed[name]
             value = rows[name]
@@ -224,7 +224,7 @@ class RunView:
             return value
 
         counters = _counters(self._run.columns(SNAPSHOTS[table]))
-        return Rows(full, index, Computed([*changed, *counters], made))
+        return Rows(full, index, Computed([*changed, *counters], compute))
 
     def _objects(self, table: str) -> Columns:
         full = self._run.columns(table)

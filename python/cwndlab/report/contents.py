@@ -121,7 +121,7 @@ def _plain_table(study: StudySpec) -> Sequence[AnyTable]:
     quantities = {quantity.name: quantity for quantity in outline.quantities}
     columns = [
         Column(
-            heading=with_unit(quantity.title or quantity.name, metrics.unit_of(quantity, quantities)),
+            heading=with_unit(quantity.title or quantity.name, metrics.find_unit(quantity, quantities)),
             quantity=quantity.name,
         )
         for quantity in outline.quantities

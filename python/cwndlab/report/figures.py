@@ -127,7 +127,7 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
     curves = series.curves(spec, results)
     if not curves:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
-    unit = series.unit_of(spec, results)
+    unit = series.axis_unit(spec, results)
     name = results.labels.title(spec.drawn_quantities[0])
     x_title = spec.x_title or with_unit(name, unit)
     names = list(dict.fromkeys(c.series for c in curves))

@@ -34,8 +34,7 @@ from .canvas import (
     panel_width,
     stack,
 )
-from .looks import choose_colours, choose_dashes, choose_fills, name_series
-from .overlay import KERNEL, SIMULATOR
+from .looks import KERNEL, SIMULATOR, choose_colours, choose_dashes, choose_fills, name_series
 from .palette import SHADES
 
 #: Up to so many places on an axis each have a tick.
@@ -146,7 +145,7 @@ def _rows(points: Sequence[series.Point], spec: Figure, results: Results, *, num
 
 def titles(spec: Figure, results: Results) -> tuple[str, str]:
     """What is along x and y, with units."""
-    unit = series.unit_of(spec, results)
+    unit = series.axis_unit(spec, results)
     name = results.labels.title(spec.drawn_quantities[0]) if spec.drawn_quantities else ""
     if spec.compare is not None:
         against = ", ".join(

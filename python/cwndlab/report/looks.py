@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from cwndlab.study.outputs import PANEL_QUANTITY, Figure
 
-from .overlay import SIMULATOR, without_source
 from .palette import PALETTE, PLAIN, SHADES
+
+#: The names of both in a report of a kernel next to the simulator.
+KERNEL, SIMULATOR = "kernel", "simulator"
 
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1]]
 
@@ -128,3 +130,8 @@ def _places(order: Sequence[str], flows: Sequence[str]) -> dict[str, int]:
     free = [*range(min(len(flows), len(PALETTE)), len(PALETTE)), *range(len(flows))]
     left = iter([place for place in free if place not in used])
     return {name: shown[name] if name in shown else next(left) for name in order}
+
+
+def without_source(name: str) -> str:
+    """The name of a series without which of a kernel and the simulator it is of."""
+    return name.removesuffix(KERNEL).removesuffix(SIMULATOR).removesuffix(", ")

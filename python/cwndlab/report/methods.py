@@ -218,7 +218,7 @@ def _words(quantity: Quantity, by_name: Mapping[str, Quantity], results: Results
     if window := _window(quantity.name, results, windows):
         details.append(f"measured {window}")
     title = quantity.title or quantity.name.replace("_", " ")
-    words = with_unit(title, metrics.unit_of(quantity, by_name))
+    words = with_unit(title, metrics.find_unit(quantity, by_name))
     if details:
         words += f": {', '.join(details)}"
     more = [text for text in (_adjustment(quantity, by_name, results), quantity.about) if text]

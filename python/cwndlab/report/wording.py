@@ -20,8 +20,15 @@ from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 from cwndlab.study.labels import Labels
 
-from .columns import align_digits, leave_out_columns
-from .digits import estimate_text, interval_text, number, percent, with_true_minus
+from .digits import (
+    align_digits,
+    estimate_text,
+    interval_text,
+    leave_out_columns,
+    number,
+    percent,
+    with_true_minus,
+)
 from .model import (
     ClaimView,
     Counts,
@@ -131,7 +138,7 @@ def table_view(
                     claims=_claims_resting_on(_key(judged, cell), grounds),
                     why=why.get((k, at)),
                     first=_first_text(cell, values(cell.cell, cell.quantity)) if values else "",
-                    flow=_flow_of(cell, words),
+                    flow=_measured_flow(cell, words),
                 )
                 for at, cell in enumerate(line)
             ),
@@ -308,7 +315,7 @@ _EXPLAINED = (Verdict.COMPATIBLE, Verdict.CLOSE, Verdict.TREND)
 """Verdicts whose note belongs to the single cell, and is no footnote."""
 
 
-def _flow_of(cell: JudgedCell, words: Labels) -> str:
+def _measured_flow(cell: JudgedCell, words: Labels) -> str:
     """The flow that a quantity of `measure` is of, by its name; empty of others."""
     return max((flow for flow in words.flows if cell.quantity.endswith(f"_{flow}")), key=len, default="")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from cwndlab.base.errors import StudyError
-from cwndlab.base.writing import number_of, save_inside
+from cwndlab.base.writing import count_text, save_inside
 from cwndlab.records.failures import SHOWN
-from cwndlab.stats.tables import JudgedTable, derived_unit, margin_of
+from cwndlab.stats.tables import JudgedTable, derived_unit, find_margin
 from cwndlab.stats.verdict import rule_text
 from cwndlab.study.outputs import Figure, Margin, Table
 
@@ -155,11 +155,11 @@ def _failed_connections(results: Results) -> str:
             alike.setdefault(results.failed[cell.id], []).append(cell)
     parts = []
     for text, cells in list(alike.items())[:SHOWN]:
-        more = f" and {number_of(len(cells) - 1, 'more cell')}" if len(cells) > 1 else ""
+        more = f" and {count_text(len(cells) - 1, 'more cell')}" if len(cells) > 1 else ""
         where = f" ({results.cell_title(cells[0])}{more})" if len(results.cells) > 1 else ""
         parts.append(text + where)
     rest = sum(len(cells) for cells in list(alike.values())[SHOWN:])
-    return "; ".join(parts + ([f"others in {number_of(rest, 'more cell')}"] if rest else []))
+    return "; ".join(parts + ([f"others in {count_text(rest, 'more cell')}"] if rest else []))
 
 
 def _claims_together(judged: Judged) -> tuple[str, Collection[str]]:
@@ -192,7 +192,7 @@ def _margins(grids: Sequence[Table], results: Results) -> str:
     for table in grids:
         for column in (c for c in table.columns if c.published is not None):
             unit = derived_unit(column.compare, results.labels.unit(column.quantity))
-            words = margin_of(table, column, results).describe(unit)
+            words = find_margin(table, column, results).describe(unit)
             title = results.labels.title(column.quantity)
             if title not in titles_by_margin.setdefault(words, []):
                 titles_by_margin[words].append(title)

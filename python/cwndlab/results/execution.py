@@ -17,7 +17,7 @@ from cwndlab.base.plain_files import write_inside
 from cwndlab.base.usercode import stop_loading
 from cwndlab.metrics import own_code
 from cwndlab.plan.plan import Plan, make_plan
-from cwndlab.records.window import window_of
+from cwndlab.records.window import window_edges
 from cwndlab.report import judge
 from cwndlab.report.contents import REPORT, collect_outputs
 from cwndlab.report.methods import STACK_FILE, definitions, describe_run, facts, missing_runs
@@ -176,7 +176,7 @@ def _run_into(
     """Runs into a folder and writes its report, unless it has that of the same inputs."""
     study = campaign.plan.study
     inputs = folders.inputs(campaign, folder) if kernel is None else ""
-    finished_before = bool(inputs) and folders.has_report_of(folder, inputs)
+    finished_before = bool(inputs) and folders.has_report_for(folder, inputs)
     commit = None
     if not finished_before:
         commit = Commit()
@@ -383,7 +383,7 @@ def find_windows(campaign: Campaign, results: Results) -> dict[tuple[str, str], 
     windows = {}
     for quantity in campaign.plan.study.outline.quantities:
         for cell in results.cells if quantity.metric is not None else ():
-            start, end = window_of(campaign.scenario(cell.id), quantity.window_name)
+            start, end = window_edges(campaign.scenario(cell.id), quantity.window_name)
             windows[cell.id, quantity.name] = (start / 1e9, end / 1e9)
     return windows
 

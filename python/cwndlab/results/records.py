@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from cwndlab.base.errors import NotFoundError, check_arguments, nearest
 from cwndlab.plan.scenario import indices_of_flow, watched_host
-from cwndlab.records.critical_path import KINDS
 from cwndlab.records.run_view import bottleneck
 from cwndlab.runs.single_run import Recorded, with_probes
 
@@ -162,16 +161,6 @@ def rows_of_flow(table: pa.Table, flow: str | None) -> pa.Table:
     names = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
     wanted = [names[k] for k in indices_of_flow(names, flow)]
     return table.filter(np.isin(np.asarray(column.to_pylist(), dtype=object), wanted))
-
-
-def budget_of_flow(records: RecordTables, kind: str | None, flow: str | None, replicate: int) -> pa.Table:
-    """The time budgets of the selected cell, of one kind of objects and one flow, or of all."""
-    import pyarrow.compute as pc  # takes longer to load than most of what a short run needs
-
-    if kind not in (None, *KINDS):
-        raise NotFoundError(f'there is no kind "{kind}"; {nearest(str(kind), KINDS)}')
-    table = rows_of_flow(records.read_cell("budget", records.only_cell(), replicate), flow)
-    return table if kind is None else table.filter(pc.equal(table.column("kind"), kind))
 
 
 def _words(indices: pa.Array | pa.ChunkedArray, words: list[str]) -> pa.Array:

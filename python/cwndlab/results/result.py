@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from cwndlab import _core
 from cwndlab.base.errors import ArgumentError, NotFoundError, check_arguments, nearest
-from cwndlab.base.writing import number_of
+from cwndlab.base.writing import count_text
 from cwndlab.stats.results import Estimate, Results, Variation
 from cwndlab.study.grammar import COMPARISONS
 from cwndlab.study.units import seconds
 
-from .records import RecordTables, budget_of_flow
+from .records import RecordTables
 from .result_tables import Estimates, ResultTables, check_quantity, failures_text, overview, table_of_words
 from .samples import OF_XARRAY, Samples, group_flows
 from .selection import select_cells
@@ -77,7 +77,7 @@ class RunResult:
         return self.plan.study
 
     def __repr__(self) -> str:
-        size = f"{number_of(len(self.results.cells), 'cell')}, {number_of(self.plan.runs, 'run')}"
+        size = f"{count_text(len(self.results.cells), 'cell')}, {count_text(self.plan.runs, 'run')}"
         if self.of_all_cells is not None:
             size = f"{len(self.results.cells)} of {len(self.of_all_cells.cells)} cells"
         failed = f", {len(self.failures)} failed" if self.failures else ""
@@ -346,7 +346,9 @@ class RunResult:
             OutputError: the run cannot be simulated again.
 
         """
-        return budget_of_flow(self.records, kind, flow, replicate)
+        budgets = import_module("cwndlab.apps.diagnosis.time_budgets").budget_of_flow
+        table: pa.Table = budgets(self.records, kind, flow, replicate)
+        return table
 
     @check_arguments
     def explain(

@@ -100,7 +100,7 @@ def inputs(campaign: Campaign, folder: Path) -> str:
     return digest.hexdigest()
 
 
-def has_report_of(folder: Path, digest: str) -> bool:
+def has_report_for(folder: Path, digest: str) -> bool:
     """Whether the folder has the finished report of these inputs."""
     try:
         finished = json.loads(read_inside(folder, _MARK)).get("inputs")

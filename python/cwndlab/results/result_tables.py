@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from cwndlab.base.errors import ArgumentError, ExtraError, NotFoundError, nearest
 from cwndlab.base.writing import aligned_lines
-from cwndlab.metrics import is_list, unit_of
+from cwndlab.metrics import find_unit, is_list
 from cwndlab.stats.results import Estimate, Results, Variation
 from cwndlab.study.cells import CellInfo
 from cwndlab.study.values import text
@@ -327,7 +327,7 @@ def overview(head: str, axes: Mapping[str, Sequence[Scalar]], quantities: Sequen
     values = {
         name: ", ".join(map(text, some[:SHOWN])) + ", …" * (len(some) > SHOWN) for name, some in axes.items()
     }
-    units = {name: (unit_of(quantity, by_name) or "1") + many[name] for name, quantity in by_name.items()}
+    units = {name: (find_unit(quantity, by_name) or "1") + many[name] for name, quantity in by_name.items()}
     lines = [f"<{head}"]
     for title, rows in (("Axes", values), ("Quantities", units)):
         lines += [f"{title}:", *(f"    {name:<24}{about}" for name, about in rows.items())] if rows else []

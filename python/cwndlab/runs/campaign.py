@@ -100,7 +100,7 @@ class Campaign:
             cell.id: cell_key(
                 self.engine,
                 kernel_run(cell.completed_scenario) if self.backend else cell.completed_scenario,
-                self.plan.seed_of(cell),
+                self.plan.derive_seed(cell),
                 self.backends.get(cell.id, self.backend),
             )
             for cell in self.plan.cells
@@ -126,7 +126,7 @@ class Campaign:
         if self._exact(cell):
             return 1
         if self.rule is None:
-            return self.plan.requested_of(cell)
+            return self.plan.count_requested(cell)
         return min(self.rule.cap, max(self.rule.first_look, 1))
 
     def key(self, cell: str, replicate: int) -> str:
@@ -247,7 +247,7 @@ class Campaign:
             self.key(cell, replicate),
             cell,
             self.cells[cell].scenario,
-            self.plan.seed_of(self.cells[cell]),
+            self.plan.derive_seed(self.cells[cell]),
             replicate,
             keep_records=replicate == 0 or self.shared is not None or isinstance(self.store, FolderStore),
             content=self.scenario(cell),
@@ -375,7 +375,7 @@ class Campaign:
             data,
             answer_s=ANSWER_S if self.backend else 0.0,
             deterministic={shown for shown, cell in cells.items() if self._exact(self.cells[cell])},
-            seeds={shown: str(self.plan.seed_of(self.cells[cell])) for shown, cell in cells.items()},
+            seeds={shown: str(self.plan.derive_seed(self.cells[cell])) for shown, cell in cells.items()},
             remarks={shown: text for shown, cell in cells.items() if (text := self._remark(cell))},
             failed=failed,
             records=_KeptRecords(self, cells),
@@ -447,7 +447,7 @@ class Campaign:
         from .single_run import simulate_tables, with_keys  # for records that were not kept
 
         scenario = with_keys(self.cells[cell].scenario, changes)
-        return simulate_tables(scenario, self.plan.seed_of(self.cells[cell]), replicate, self.work.laws)
+        return simulate_tables(scenario, self.plan.derive_seed(self.cells[cell]), replicate, self.work.laws)
 
     @property
     def is_of_this_version(self) -> bool:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cwndlab.base.writing import number_of
+from cwndlab.base.writing import count_text
 
 from .sample import relate
 
@@ -40,7 +40,9 @@ class NumberDifference:
     def method(self) -> str:
         """How its interval was made, and of how many replicates."""
         interval = self.found
-        runs = "" if math.isnan(interval.low) or interval.exact else f", {number_of(interval.n, 'replicate')}"
+        runs = (
+            "" if math.isnan(interval.low) or interval.exact else f", {count_text(interval.n, 'replicate')}"
+        )
         return interval.method + runs
 
     @property

@@ -36,7 +36,7 @@ from .field import (
     lists_equal,
     neither_less,
     reduce,
-    scatter_of,
+    relative_scatter,
     surely_less,
 )
 from .results import Results
@@ -262,7 +262,7 @@ class Evaluator:
                 first.axes, {k: Derived.constant(float(getattr(i, attribute))) for k, i in ends.items()}
             )
         if name == "scatter":
-            return first.map(scatter_of, lambda _: NON_NEGATIVE)
+            return first.map(relative_scatter, lambda _: NON_NEGATIVE)
         if name == "size":
             return Field.number(float(len(first.data)))
         second_value = self._constant(args[1])

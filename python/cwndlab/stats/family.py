@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cwndlab.base.writing import number_of
+from cwndlab.base.writing import count_text
 
 from .claims import JudgedClaim, truth_of_claim
 from .distributions import LEVEL
@@ -50,7 +50,7 @@ class Family(NamedTuple):
             else f"{self.firm} of the {self.decided} stay"
         )
         return (
-            f"{decided}; all {what} rest on {number_of(self.comparisons, 'comparison')} of "
+            f"{decided}; all {what} rest on {count_text(self.comparisons, 'comparison')} of "
             f"random numbers. By chance, up to {100 * WRONG:g} % of these ({up_to:.1f}) are decided wrongly. "
             f"{firm} decided if all comparisons together are to err in at most {100 * (1 - LEVEL):.0f} % of "
             "all reports."

@@ -195,7 +195,7 @@ def count(matrix: Floats) -> Floats:
     return np.array([sure, sure, sure + open_])
 
 
-def scatter_of(values: Floats) -> Floats:
+def relative_scatter(values: Floats) -> Floats:
     """The standard deviation of single runs over their mean, and the same without one replicate in turn.
 
     The runs follow from a mean and its leave-one-out values.

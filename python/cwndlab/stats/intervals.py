@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cwndlab.base.numbers import ANY, Floats, Range
-from cwndlab.base.writing import number_of
+from cwndlab.base.writing import count_text
 
 from .distributions import LEVEL, order_ranks, poisson_ends, poisson_prediction, t_quantile
 from .jackknife import ends, jackknife_values
@@ -131,7 +131,7 @@ NO_INTERVAL = ": no interval"
 
 def too_few(value: float, n: int) -> Interval:
     """An estimate from too few replicates."""
-    return Interval(value, math.nan, math.nan, n, f"{number_of(n, 'replicate')}{NO_INTERVAL}")
+    return Interval(value, math.nan, math.nan, n, f"{count_text(n, 'replicate')}{NO_INTERVAL}")
 
 
 def too_few_to_order(n: int) -> str:

@@ -227,7 +227,7 @@ def ellipses(spec: Figure, results: Results) -> list[Ellipse]:
     return drawn
 
 
-def unit_of(spec: Figure, results: Results) -> str:
+def axis_unit(spec: Figure, results: Results) -> str:
     """The unit along y (line, bar) or x (cdf)."""
     return (
         derived_unit(spec.compare, results.labels.unit(spec.drawn_quantities[0]))

@@ -222,7 +222,7 @@ def _published(spec: Table, column: Column, raw: str, line: Row, place: str) -> 
         raise StudyError(f"{raw!r} is not a number", file=spec.published, key=place) from None
     override = column.rounding or spec.rounding
     base = line.get(override.ratio_to or "") if override is not None else None
-    rounding = override.half_width_of(value, float(base) if base else None) if override else half_unit(raw)
+    rounding = override.half_width_at(value, float(base) if base else None) if override else half_unit(raw)
     return Published(value * column.published_scale, rounding * abs(column.published_scale), raw)
 
 
@@ -245,8 +245,8 @@ def _finish(
             published.value,
             published.rounding,
             interval,
-            predict(asked_of(spec, column, results), *samples_of(results, cell, column)),
-            margin=margin_of(spec, column, results).half_width_of(published.value, published.rounding),
+            predict(make_asked(spec, column, results), *find_samples(results, cell, column)),
+            margin=find_margin(spec, column, results).half_width_at(published.value, published.rounding),
             signed=column.compare is not None and column.compare.kind != "ratio",
             comparisons=_comparisons(results, draft, everything),
         )
@@ -274,7 +274,7 @@ def _describe_fit(judgement: Judgement, change: float | None) -> str:
     return f"The fit is {size} {side} the published value and {verdict}"
 
 
-def margin_of(spec: Table, column: Column, results: Results) -> Margin:
+def find_margin(spec: Table, column: Column, results: Results) -> Margin:
     """A column's own margin, else that of its quantity, which is no margin of changes, else the table's."""
     own = results.labels.quantities[column.quantity].margin if column.compare is None else None
     return column.margin or own or spec.margin
@@ -287,7 +287,7 @@ def derived_unit(comparison: Compare | None, unit: str) -> str:
     return "" if comparison.kind == "ratio" else "%"
 
 
-def samples_of(results: Results, cell: CellInfo, column: Column) -> tuple[Sample, Sample | None]:
+def find_samples(results: Results, cell: CellInfo, column: Column) -> tuple[Sample, Sample | None]:
     """The sample of a number's cell, and that of the cell that it is compared with."""
     own = results.sample(cell.id, column.quantity)
     if column.compare is None:
@@ -295,7 +295,7 @@ def samples_of(results: Results, cell: CellInfo, column: Column) -> tuple[Sample
     return own, results.sample(reference(results, cell, column.compare).id, column.quantity)
 
 
-def asked_of(spec: Table, column: Column, results: Results) -> Asked:
+def make_asked(spec: Table, column: Column, results: Results) -> Asked:
     """What a published number is of."""
     kind = column.compare.kind if column.compare is not None else None
     return Asked(kind, spec.published_runs, results.labels.source_paired)

@@ -130,13 +130,13 @@ def _changed(raw: dict[str, Any], document: Document) -> dict[str, Any]:
 
 def _claims(document: Document) -> schema.Claims:
     if isinstance(document.claims, str):
-        return _claims_of(document.claims, document.folder) if document.claims else schema.Claims()
+        return _parse_claims(document.claims, document.folder) if document.claims else schema.Claims()
     raw = {"claims": [dict(claim) for claim in document.claims]}
     return validate_at(Place(raw, None, None), schema.Claims)
 
 
 @lru_cache(maxsize=4)
-def _claims_of(text: str, folder: Path | None) -> schema.Claims:
+def _parse_claims(text: str, folder: Path | None) -> schema.Claims:
     """The claims of a text, which stays the same while a study is changed."""
     file = folder / CLAIMS if folder is not None else None
     return validate_at(Place(read_toml(text, file), file, text), schema.Claims)

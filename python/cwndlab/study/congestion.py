@@ -37,7 +37,7 @@ _WITH: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def ecn_of(law: str) -> str | None:
+def default_ecn(law: str) -> str | None:
     """The form of ECN that `cc` sets for a window law; None if it sets none."""
     form = _WITH.get(law, {}).get("ecn")
     return None if form is None else str(form)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, create_model
 
 from cwndlab.base.engine_kinds import is_program
 from cwndlab.base.errors import Findings, KeyPath, StudyError, nearest, problem_at
-from cwndlab.metrics import built_in, get, names, scale_of
+from cwndlab.metrics import built_in, find_scale, get, names
 
 from . import schema
 from .base import Strict
@@ -326,7 +326,7 @@ def _find_faults(quantities: Sequence[Quantity]) -> Iterator[StudyError]:
     yield from _not_centred(by_name) if fits else ()
     for index, quantity in enumerate(by_name.values() if fits else ()):
         try:
-            scale_of(quantity, by_name)
+            find_scale(quantity, by_name)
         except ValueError as error:
             key = "derived" if quantity.unit is None else "unit"
             yield problem_at(("quantities", index, key), str(error))

@@ -115,7 +115,7 @@ def read_document(name_or_path: str | Path) -> Document:
 
     A file that is named may be a link. What is found in a folder may not lead out of it.
     """
-    file = _file_of(name_or_path)
+    file = _find_file(name_or_path)
     if file == Path(name_or_path):
         text = read_text(file, what="a study file")
     else:
@@ -136,7 +136,7 @@ def _text_in(folder: Path, name: str, what: str) -> str:
     return read_text(path, what=what, root=root)
 
 
-def _file_of(name_or_path: str | Path) -> Path:
+def _find_file(name_or_path: str | Path) -> Path:
     """The file of a study; StudyError if there is none."""
     shipped, written = shipped_studies(), str(name_or_path)
     if written in shipped:

@@ -68,9 +68,9 @@ class Labels:
         specs = {quantity.name: quantity for quantity in outline.quantities}
         quantities = {
             name: QuantityInfo(
-                metrics.unit_of(spec, specs),
+                metrics.find_unit(spec, specs),
                 spec.title or "",
-                metrics.range_of(spec, specs),
+                metrics.find_range(spec, specs),
                 spec.statistic,
                 spec.adjust_for,
                 metrics.is_centred(spec),

@@ -122,7 +122,7 @@ class Flows(NamedTuple):
     #: The longest round trip without queueing (ns); None if that is not known.
     round_trip: int | None = None
 
-    def unit_of(self, measure: Measure) -> str:
+    def choose_unit(self, measure: Measure) -> str:
         """The unit in which a measure is shown."""
         short = self.round_trip is not None and self.round_trip <= SHORT_ROUND_TRIP
         return "ms" if measure.unit == "s" and short else measure.unit
@@ -146,7 +146,7 @@ def make_quantities(name: str, flows: Flows, at: KeyPath) -> Measured:
             names = sorted({*MEASURES, *metrics.names()})
             raise problem_at(at, f'there is no measure or metric "{name}"', nearest_metric(name, names))
         measure = _measure_metric(metrics.get(name))
-    unit = flows.unit_of(measure)
+    unit = flows.choose_unit(measure)
     title = measure.of_several if flows.several_lines and measure.of_several else measure.title
     targets = _targets(measure, flows, at)
     quantities: list[Raw] = []

@@ -55,7 +55,7 @@ class Rounding(Strict):
     )
     reason: str = Field(description="why it is more than half a unit of the last digit")
 
-    def half_width_of(self, printed: float, base: float | None) -> float:
+    def half_width_at(self, printed: float, base: float | None) -> float:
         """The rounding of one printed number; `base` is what `ratio_to` names, per cent are of it."""
         if base is None:
             return self.half_width
@@ -70,7 +70,7 @@ class Margin(Strict):
         default=None, gt=0, description="instead of the share, for numbers around 0"
     )
 
-    def half_width_of(self, published: float, rounding: float) -> float:
+    def half_width_at(self, published: float, rounding: float) -> float:
         """The margin around one value, never less than its rounding."""
         return max(rounding, self.relative * abs(published) if self.absolute is None else self.absolute)
 

@@ -52,7 +52,7 @@ class Place(NamedTuple):
             raw, path = self.written, _present(self.written, self.written_path(path))
             if (option := self._option(dotted_key(raw, path))) is not None:
                 return type(error)(error.problem, key=f"--set {option}", right=error.right)
-        place = place_of(self.text, path) if self.text is not None and path else None
+        place = find_place(self.text, path) if self.text is not None and path else None
         line, column = place or (None, None)
         return type(error)(
             error.problem,
@@ -85,7 +85,7 @@ def dotted_key(raw: object, path: Sequence[str | int]) -> str:
     return ".".join(parts)
 
 
-def place_of(text: str, path: KeyPath) -> tuple[int, int] | None:
+def find_place(text: str, path: KeyPath) -> tuple[int, int] | None:
     """Line and column (from 1) of the key at `path`, or of its nearest ancestor in the text."""
     places = _all_places(text)
     return next((places[path[:n]] for n in range(len(path), 0, -1) if path[:n] in places), None)

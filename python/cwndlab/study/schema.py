@@ -308,7 +308,7 @@ class Grid(Strict):
         held = {name: value for name, value in self.where.items() if name not in self.swept_axes}
         return {name: value for name, value in held.items() if not isinstance(value, list)}
 
-    def values_of(self, axis: str) -> list[Scalar] | None:
+    def restricted_values(self, axis: str) -> list[Scalar] | None:
         """The values to which the grid restricts one of its axes; None for all."""
         kept = self.where.get(axis)
         return kept if isinstance(kept, list) or kept is None else [kept]

@@ -58,20 +58,20 @@ class Sections(TypedDict, total=False):
     marks: Sequence[Mark | Keys]
 
 
-def laws_of(value: object) -> Iterator[tuple[str, type[CongestionControl]]]:
+def find_laws(value: object) -> Iterator[tuple[str, type[CongestionControl]]]:
     """The congestion controls that the flows in a value were given as classes."""
     match value:
         case Flow():
             yield from value._laws.items()
         case BaseModel():
             for name in type(value).model_fields:
-                yield from laws_of(getattr(value, name))
+                yield from find_laws(getattr(value, name))
         case Mapping():
             for item in value.values():
-                yield from laws_of(item)
+                yield from find_laws(item)
         case list() | tuple():
             for item in value:
-                yield from laws_of(item)
+                yield from find_laws(item)
 
 
 def to_plain(value: object) -> object:

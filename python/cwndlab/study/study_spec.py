@@ -133,8 +133,8 @@ class StudySpec:
 
         try:
             return self.with_model(values, refuse)
-        except StudyError as found:
-            return found
+        except StudyError as located:
+            return located
 
     def _repr_html_(self) -> str:
         from html import escape  # only notebooks need it

@@ -10,7 +10,7 @@ import typer
 
 from cwndlab.base.errors import NotFoundError, StudyError
 from cwndlab.cli import arguments as opt
-from cwndlab.cli.arguments import changes_of, load, one_cell, parse_option, reject_options
+from cwndlab.cli.arguments import load, one_cell, parse_changes, parse_option, reject_options
 from cwndlab.cli.output import echo, echo_json
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def explain(
         return _show(explain_capture(study, moment, longest), json_)
     if Path(study, "provenance.json").is_file():
         reject_options(ctx, "a finished run", ("--set", "--budgets", "--json"))
-        return _differences(Path(study), changes_of([*(set_ or []), *(more or [])]), budgets, json_)
+        return _differences(Path(study), parse_changes([*(set_ or []), *(more or [])]), budgets, json_)
     if budgets:
         raise StudyError("a study has no --budgets", key="--budgets", right="they are of a finished run")
     source = one_cell(

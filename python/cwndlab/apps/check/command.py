@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cwndlab.base.errors import RunError
-from cwndlab.base.writing import number_of
+from cwndlab.base.writing import count_text
 from cwndlab.cli import arguments as opt
 from cwndlab.cli.arguments import load, takes_run_options
 from cwndlab.cli.output import MOST_CELLS, echo, echo_json
@@ -51,7 +51,7 @@ def check(
     check_outputs(plan)
     check_backend(some, options)
     if json_:
-        cells = [{"cell": cell.id, "replicates": plan.replicates_of(cell)} for cell in plan.cells]
+        cells = [{"cell": cell.id, "replicates": plan.count_replicates(cell)} for cell in plan.cells]
         data = {"study": loaded.name, "title": loaded.title, "seed": plan.seed, "cells": cells}
         echo_json(data)
         return
@@ -89,16 +89,16 @@ def expand(
 def _show_runs(plan: Plan, some: Plan) -> None:
     """Prints how many runs a plan has, by some of its cells."""
     fixed = sum(cell.deterministic for cell in some.cells)
-    each = _range({some.replicates_of(cell) for cell in some.cells if not cell.deterministic})
+    each = _range({some.count_replicates(cell) for cell in some.cells if not cell.deterministic})
     each += f" replicate{'s' * (each != '1')} each" + (f" (1 of {fixed} without randomness)" if fixed else "")
     if fixed == len(some.cells):
         each = "1 replicate each (nothing is random)"
-    echo(f"{number_of(len(plan.cells), 'cell')}, {each}")
+    echo(f"{count_text(len(plan.cells), 'cell')}, {each}")
     if note := same_replicates(some):
         echo(f"note: {note}", err=True)
     spans = _range({cell.compiled.scenario["duration_ns"] / 1e9 for cell in some.cells})
     scale = len(plan.cells) / len(some.cells)
-    runs = number_of(round(some.runs * scale), "run")
+    runs = count_text(round(some.runs * scale), "run")
     echo(f"{'' if some is plan else 'about '}{runs} of {spans} s, seed {plan.seed}")
 
 

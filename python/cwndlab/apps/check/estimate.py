@@ -21,7 +21,7 @@ SMALL_BITS = 2e10
 
 def real_seconds(plan: Plan, at_once: int) -> float:
     """How long a plan takes in real time, so many runs side by side."""
-    runs = [(plan.requested_of(cell), float(cell.compiled.scenario["duration_ns"])) for cell in plan.cells]
+    runs = [(plan.count_requested(cell), float(cell.compiled.scenario["duration_ns"])) for cell in plan.cells]
     return sum(n * ns for n, ns in runs) / 1e9 / min(at_once, sum(n for n, _ in runs))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.study.congestion import ecn_of
+from cwndlab.study.congestion import default_ecn
 from cwndlab.study.knobs import alternative_name
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _missing_ecn(scenario: Mapping[str, Any]) -> Iterator[str]:
     """Congestion controls that need their own form of ECN, and do not have it."""
     for tcp in scenario["tcp"]:
         law = alternative_name(tcp["window_law"]) if "window_law" in tcp else ""
-        own = ecn_of(law)
+        own = default_ecn(law)
         if own is not None and tcp.get("ecn") in _COARSE:
             yield (
                 f'{law} has ecn = "{tcp.get("ecn")}" in place of its own "{own}": '

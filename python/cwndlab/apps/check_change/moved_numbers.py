@@ -9,7 +9,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from cwndlab.base.errors import StudyError, nearest
-from cwndlab.base.writing import markdown_lines, number_of
+from cwndlab.base.writing import count_text, markdown_lines
 from cwndlab.report.digits import number, percent
 from cwndlab.stats.distributions import LEVEL
 from cwndlab.stats.intervals import Interval
@@ -146,7 +146,7 @@ def verdict(changes: Sequence[Change], margin: float) -> str:
         first = moved[0]
         largest = f"{first.name} moved by {first.by}"
         others = f"; {len(moved) - 1} more moved{beyond}" if len(moved) > 1 else ""
-        return f"{largest}{others}, of {number_of(len(changes), 'number')}."
+        return f"{largest}{others}, of {count_text(len(changes), 'number')}."
     counts = {kind: sum(one.kind is kind for one in changes) for kind in ChangeKind}
     parts = [
         f"{counts[kind]} {words}"

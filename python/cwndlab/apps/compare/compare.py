@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from cwndlab.apps.overlay.overlay import OVERLAID, overlay
 from cwndlab.apps.packets.trace_difference import (
     Difference,
     Event,
@@ -17,7 +18,6 @@ from cwndlab.apps.packets.trace_difference import (
 from cwndlab.base.errors import OutputError, StudyError
 from cwndlab.report import render
 from cwndlab.report.figures import draw
-from cwndlab.report.overlay import OVERLAID, overlay
 from cwndlab.results.result_folder import open_folder
 from cwndlab.stats.difference import DatasetComparison, compare_datasets
 

@@ -11,9 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cwndlab.base.core import KeptRecords, time_budgets
-from cwndlab.base.errors import NotFoundError, OutputError
-from cwndlab.records.critical_path import PARTS, PROBES
+from cwndlab.base.errors import NotFoundError, OutputError, nearest
+from cwndlab.records.critical_path import KINDS, PARTS, PROBES
 from cwndlab.records.run_view import TableColumns, WholeRun
+from cwndlab.results.records import RecordTables, rows_of_flow
 from cwndlab.runs.single_run import Recorded
 from cwndlab.stats.results import unmeasured_results
 
@@ -59,6 +60,16 @@ def budget_columns(
         "part": np.array(list(PARTS), dtype=object)[part],
         "spent_ns": spent[row, part],
     }
+
+
+def budget_of_flow(records: RecordTables, kind: str | None, flow: str | None, replicate: int) -> pa.Table:
+    """The time budgets of the selected cell, of one kind of objects and one flow, or of all."""
+    import pyarrow.compute as pc  # takes longer to load than most of what a short run needs
+
+    if kind not in (None, *KINDS):
+        raise NotFoundError(f'there is no kind "{kind}"; {nearest(str(kind), KINDS)}')
+    table = rows_of_flow(records.read_cell("budget", records.only_cell(), replicate), flow)
+    return table if kind is None else table.filter(pc.equal(table.column("kind"), kind))
 
 
 def _array(column: NDArray[Any]) -> pa.Array:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cwndlab.base.errors import StudyError
-from cwndlab.base.writing import number_of
+from cwndlab.base.writing import count_text
 from cwndlab.cli import arguments as opt
-from cwndlab.cli.arguments import cc_names, changes_of, takes_run_options
+from cwndlab.cli.arguments import cc_names, parse_changes, takes_run_options
 from cwndlab.cli.output import columns, echo, progress
 from cwndlab.runs.progress import Progress, span
 from cwndlab.runs.run_options import RunOptions
@@ -122,7 +122,7 @@ def evaluate(
     out = out or Path("-".join(subject.name for subject in wanted) + "-scorecard")
     began = time.monotonic()
     made = evaluation.evaluate(
-        chosen, wanted, out, options, changes=changes_of(set_ or []), progress=partial(_progress, quiet)
+        chosen, wanted, out, options, changes=parse_changes(set_ or []), progress=partial(_progress, quiet)
     )
     if json_:
         echo((out / "scorecard.json").read_text(encoding="utf-8"))
@@ -161,7 +161,7 @@ def _show(made: Evaluation, seconds: float) -> None:
             counts = card.counts(subject)
             parts = [f"{count} {outcome.value}" for outcome, count in counts.items()]
             without = sum(subject in row.values for row in card.rows) - sum(counts.values())
-            parts.append(f"{number_of(without, 'row')} without a threshold")
+            parts.append(f"{count_text(without, 'row')} without a threshold")
             if unmeasured := card.count_unmeasured(subject):
                 parts.append(f"{unmeasured} not measured")
             echo(f"{card.pack.name}, {subject}: {', '.join(parts)}")
@@ -174,7 +174,7 @@ def _end(made: Evaluation, strict: bool) -> None:
     for failure in made.failures[:10]:
         echo(f"failed: {failure}", err=True)
     if made.failures:
-        echo(f"error: {number_of(len(made.failures), 'run')} failed", err=True)
+        echo(f"error: {count_text(len(made.failures), 'run')} failed", err=True)
         raise typer.Exit(1)
     failing = [f"{row.id} ({subject})" for card in made.cards for row, subject in card.failing()]
     if strict and failing:

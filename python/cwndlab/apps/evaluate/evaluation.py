@@ -224,7 +224,7 @@ class _Whole:
 
 def _most_sent(plan: Plan) -> float:
     """Bits that the bottlenecks of a plan's runs can send."""
-    return sum(plan.replicates_of(cell) * most_bits(cell.compiled.scenario) for cell in plan.cells)
+    return sum(plan.count_replicates(cell) * most_bits(cell.compiled.scenario) for cell in plan.cells)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cwndlab.base.writing import join_words, number_of
+from cwndlab.base.writing import count_text, join_words
 
 from .scorecard import CriterionRow, Scorecard, Standing, ThresholdOutcome
 
@@ -75,7 +75,7 @@ def _ranks_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
         last.update(name for name, (best, _, count) in ranks.items() if best == count)
     parts = [
         f"{join_words([name for name in found if found[name] == most])} is most often {word} than all "
-        f"others, in {most} of {number_of(ranked, 'row')}."
+        f"others, in {most} of {count_text(ranked, 'row')}."
         for found, word in ((first, "better"), (last, "worse"))
         if (most := max(found.values(), default=0))
     ]
@@ -106,7 +106,7 @@ def finding(cards: Sequence[Scorecard], subject: str) -> str:
         )
     if ranked:
         who = "It" if parts else subject
-        rows = number_of(ranked, "row")
+        rows = count_text(ranked, "row")
         parts.append(
             f"{who} is better than every reference in {better} of {rows} and worse than every reference "
             f"in {worse or 'none'}."

@@ -167,7 +167,7 @@ def _columns(study: StudySpec) -> str:
     """Columns for a table of every number that the study measures, as TOML."""
     known = {quantity.name: quantity for quantity in study.outline.quantities}
     lines = [
-        toml.line("", {"heading": f"{q.title or q.name} ({metrics.unit_of(q, known)})", "quantity": q.name})
+        toml.line("", {"heading": f"{q.title or q.name} ({metrics.find_unit(q, known)})", "quantity": q.name})
         for q in study.outline.quantities
         if not metrics.is_list(q, known)
     ]

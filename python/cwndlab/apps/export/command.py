@@ -10,7 +10,7 @@ import typer
 
 from cwndlab.base.errors import OutputError, StudyError
 from cwndlab.cli import arguments as opt
-from cwndlab.cli.arguments import limits_of, load, one_cell, takes_run_options
+from cwndlab.cli.arguments import load, one_cell, parse_limits, takes_run_options
 from cwndlab.runs.run_options import RunOptions
 
 FORMATS = ("csv", "text", "pcapng", "ns")
@@ -71,7 +71,7 @@ def trace(
             f"write -o {Path(study).stem}.pcapng, or send it to a program: … --format pcapng | tshark -r -"
         )
         raise StudyError("pcapng is binary, and the output is a terminal", key="--format", right=right)
-    one = one_cell(load(study, set_, more, limits_of(limit, options.backend), cc, metric), options)
+    one = one_cell(load(study, set_, more, parse_limits(limit, options.backend), cc, metric), options)
     data = make(one.cell, format_, seed=one.seed, replicate=replicate, kernel=one.kernel)
     if out is None:
         sys.stdout.buffer.write(data)

@@ -13,7 +13,7 @@ import numpy as np
 from cwndlab.base.numbers import Floats
 from cwndlab.stats.results import Results
 from cwndlab.stats.sample import relate_runs
-from cwndlab.stats.tables import JudgedTable, samples_of
+from cwndlab.stats.tables import JudgedTable, find_samples
 from cwndlab.stats.verdict import Verdict
 
 #: The scale of a difference contains this share of the published number, since no model is exact.
@@ -59,7 +59,7 @@ def published_numbers(table: JudgedTable, results: Results) -> Iterator[Number]:
         if cell.published is None or cell.estimate is None or suspect:
             continue
         column = table.column(cell)
-        own, base = samples_of(results, cells[cell.cell], column)
+        own, base = find_samples(results, cells[cell.cell], column)
         value = cell.published.value if cell.corrected is None else cell.corrected
         yield Number(
             f"{table.id} {cell.quantity}{' change' if column.compare else ''}",

@@ -51,7 +51,7 @@ def replay(paths: Sequence[PathParameters], flow: FittedFlow, threads: int) -> l
 
     def run(k: int) -> FlowPackets:
         cell = plan.cells[k]
-        return of_segments(simulate_tables(cell.scenario, plan.seed_of(cell), 0, ())["segments"], 0)
+        return of_segments(simulate_tables(cell.scenario, plan.derive_seed(cell), 0, ())["segments"], 0)
 
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(run, range(len(plan.cells))))

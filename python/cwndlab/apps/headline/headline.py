@@ -205,7 +205,7 @@ def _drawn(spec: Figure, results: Results) -> DrawnLines:
             number = LineValue(interval, sample)
             lines.setdefault((flow, setting), {})[results.labels.value_title(spec.x, at)] = number
     y = spec.y_title or results.labels.title(quantities[0])
-    counted = _counted(_without_unit(y), series.unit_of(spec, results))
+    counted = _counted(_without_unit(y), series.axis_unit(spec, results))
     axes = Axes(_without_unit(results.labels.title(spec.x)), results.labels.axis_unit(spec.x), *counted)
     return DrawnLines(lines, axes, named)
 

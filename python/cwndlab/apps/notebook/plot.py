@@ -16,7 +16,7 @@ from cwndlab.base.errors import NotFoundError, check_arguments, nearest
 from cwndlab.base.writing import with_unit
 from cwndlab.metrics import RunView
 from cwndlab.plan.scenario import sender
-from cwndlab.records.run_view import TableColumns, WholeRun, bottleneck, flow_of
+from cwndlab.records.run_view import TableColumns, WholeRun, bottleneck, flow_name
 from cwndlab.report.canvas import (
     HEIGHT,
     WIDTH,
@@ -285,7 +285,7 @@ def _over_time(rows: Rows, key: str, y_title: str, title: str) -> alt.TopLevelMi
 def _segments(source: Recorded, cell: str, replicate: int, flow: str | None) -> pa.Table:
     """The named segments seen at the study's observation point; without one, at the flow's sender."""
     scenario = source.scenario(cell)
-    entries = [e for e in scenario["traffic"] if flow in (None, e["name"], flow_of(e["name"]))]
+    entries = [e for e in scenario["traffic"] if flow in (None, e["name"], flow_name(e["name"]))]
     tables = source.tables(cell, replicate)
     if scenario["probes"]["segments_at"] is None and entries:
         tables = with_probes(source, cell, replicate, {"segments_at": sender(entries[0])})

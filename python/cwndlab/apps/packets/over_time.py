@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from cwndlab.base.core import KeptRecords
 from cwndlab.base.errors import NotFoundError, OutputError, StudyError, nearest
 from cwndlab.base.numbers import Columns
-from cwndlab.metrics import RunView, connections_of
-from cwndlab.records.run_view import TableColumns, WholeRun, bottleneck, flow_of
+from cwndlab.metrics import RunView, select_connections
+from cwndlab.records.run_view import TableColumns, WholeRun, bottleneck, flow_name
 from cwndlab.records.window import interval_edges
 from cwndlab.report.canvas import (
     Row,
@@ -110,7 +110,7 @@ Line = tuple[str, str, NDArray[Any], NDArray[Any]]
 
 def flow_groups(scenario: Mapping[str, Any]) -> list[str]:
     """The groups of flows of a scenario."""
-    return list(dict.fromkeys(flow_of(str(entry["name"])) for entry in scenario["traffic"]))
+    return list(dict.fromkeys(flow_name(str(entry["name"])) for entry in scenario["traffic"]))
 
 
 def shares(view: RunView, groups: Sequence[str], interval_s: float) -> dict[str, NDArray[np.float64]]:
@@ -119,7 +119,7 @@ def shares(view: RunView, groups: Sequence[str], interval_s: float) -> dict[str,
     The run has counters at the edges of the intervals.
     """
     parts = view.parts(interval_s)
-    delivered = np.array([[_bytes(connections_of(part, group)) for part in parts] for group in groups])
+    delivered = np.array([[_bytes(select_connections(part, group)) for part in parts] for group in groups])
     whole = delivered.sum(axis=0)
     found = np.divide(100 * delivered, whole, out=np.zeros_like(delivered), where=whole > 0)
     return dict(zip(groups, found, strict=True))
@@ -141,7 +141,7 @@ def _windows(view: RunView, groups: Sequence[str], columns: TableColumns) -> Ite
     time, window = columns["time_ns"], columns["cwnd_bytes"] / 1e3
     sender = np.asarray(columns["from_client"], dtype=bool)
     for group in groups:
-        serials = [int(serial) for serial in connections_of(view, group)["connection"]]
+        serials = [int(serial) for serial in select_connections(view, group)["connection"]]
         grid = np.linspace(0, view.end_s * 1e9, WIDTH)
         total, count = np.zeros(WIDTH), np.zeros(WIDTH)
         for serial in serials:

@@ -11,7 +11,7 @@ import time
 
 from cwndlab.base import watch
 from cwndlab.base.errors import CwndlabError
-from cwndlab.base.usercode import describe_error, place_of
+from cwndlab.base.usercode import describe_error, error_place
 from cwndlab.runs.executors.protocol import Job, Outcome, Stopped, Work
 
 #: What the user's code may use in addition to the budget of a run.
@@ -64,7 +64,7 @@ def main() -> None:
         try:
             done = _perform(jobs, work, stopped)
         except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:  # raised by the user's code
-            end(place_of(error) + describe_error(error))
+            end(error_place(error) + describe_error(error))
         reply(done)
 
 

@@ -26,7 +26,7 @@ from cwndlab.base.numbers import Floats
 from cwndlab.stats.distributions import LEVEL, binomial_cdf
 from cwndlab.stats.further import Asked, predict
 from cwndlab.stats.sample import Sample
-from cwndlab.stats.tables import JudgedCell, JudgedTable, asked_of, reference, samples_of
+from cwndlab.stats.tables import JudgedCell, JudgedTable, find_samples, make_asked, reference
 from cwndlab.stats.verdict import Incompatible
 
 if TYPE_CHECKING:
@@ -183,11 +183,11 @@ class PlayedPaper:
 
     def _number(self, table: JudgedTable, cell: JudgedCell, info: CellInfo) -> _Number:
         column = table.column(cell)
-        own, base = samples_of(self.results, info, column)
+        own, base = find_samples(self.results, info, column)
         other = reference(self.results, info, column.compare).id if column.compare is not None else None
         assert cell.published is not None and cell.judgement is not None and cell.estimate is not None
         return _Number(
-            asked_of(table.spec, column, self.results),
+            make_asked(table.spec, column, self.results),
             (cell.cell, other),
             own,
             base,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cwndlab.api import Study
 from cwndlab.apps.packets.traces import trace
 from cwndlab.base.errors import ExtraError, StudyError, nearest
-from cwndlab.base.writing import csv_text, number_of, save
+from cwndlab.base.writing import count_text, csv_text, save
 from cwndlab.plan.plan import rebuild
 from cwndlab.results.execution import find_kernel_executor, run_study
 from cwndlab.results.result import RunResult
@@ -333,7 +333,7 @@ def _points(budget: int, cells: int, replicates: int) -> int:
     fewer = "--replicates" if cells == 1 else "--replicates and --set AXIS=VALUE"
     raise StudyError(
         f"{budget} runs are too few for a search: each point takes {per_point} "
-        f"({number_of(cells, 'cell')}, {number_of(replicates, 'replicate')})",
+        f"({count_text(cells, 'cell')}, {count_text(replicates, 'replicate')})",
         key="--budget",
         right=f"at least {2 * _FEWEST * per_point}, or fewer runs for each point ({fewer})",
     )
@@ -345,7 +345,7 @@ def _confirm(space: Space, worst: Tried, out: Path, options: RunOptions) -> RunR
     save(out / "worst.toml", dumps(study.raw))
     plan = study.set(dict(worst.axes)).plan(seed=options.seed)
     cell, kernel = plan.cells[0], find_kernel_executor(options, plan)
-    traced = trace(cell, "pcapng", seed=plan.seed_of(cell), replicate=0, kernel=kernel)
+    traced = trace(cell, "pcapng", seed=plan.derive_seed(cell), replicate=0, kernel=kernel)
     save(out / "worst.pcapng", traced)
     return run_study(study, options)
 

@@ -35,7 +35,7 @@ from cwndlab.base.plain_files import open_plain
 from cwndlab.base.writing import output_errors
 from cwndlab.metrics import ensure_known
 from cwndlab.runs.executors.protocol import Executor, Job, Outcome, Stopped, Work, never_stop
-from cwndlab.runs.store.value_lines import line_key, line_of, line_values
+from cwndlab.runs.store.folder_store import line_key, line_values, write_line
 from cwndlab.runs.work import MeasuredRuns
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def hand_in(outcomes: Sequence[Outcome], asked: str, shared: Objects) -> None:
             {_records_name(o.job.key): o.records for o in some if o.records is not None}, overwrite=damaged
         )
         shared.put(
-            {_line_name(o.job.key, asked): line_of(f"{o.job.key}-{asked}", o.values) for o in some},
+            {_line_name(o.job.key, asked): write_line(f"{o.job.key}-{asked}", o.values) for o in some},
             overwrite=damaged,
         )
 

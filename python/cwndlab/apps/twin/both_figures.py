@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cwndlab.apps.overlay.overlay import OVERLAID, overlay
 from cwndlab.report.contents import Outputs
 from cwndlab.report.figures import SIMULATOR as ENDING
 from cwndlab.report.figures import Drawing
 from cwndlab.report.judge import Judged
-from cwndlab.report.overlay import KERNEL, OVERLAID, SIMULATOR, overlay
+from cwndlab.report.looks import KERNEL, SIMULATOR
 from cwndlab.report.write import draw_figures
 from cwndlab.stats.results import Results
 from cwndlab.study.added_axes import KERNEL_AXIS, TITLE_SUFFIX

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 
 from cwndlab import _core
@@ -20,8 +21,8 @@ from cwndlab.apps.packets.trace_difference import (
 )
 from cwndlab.base.arrow_tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS, read_table
 from cwndlab.base.writing import save_inside
-from cwndlab.plan.plan import Cell
-from cwndlab.plan.scenario import watched_host
+from cwndlab.plan.plan import Cell, Plan
+from cwndlab.plan.scenario import Compiled, watched_host
 from cwndlab.report.figures import Drawing
 from cwndlab.report.judge import Judged, judge
 from cwndlab.report.model import TwinView
@@ -92,7 +93,7 @@ def simulate(kernel: Campaign) -> Campaign | None:
 
     Cells with a congestion control that only the kernel has are left out; None if no others remain.
     """
-    plan = kernel.plan.for_comparison(single_segments=_sends_single_segments(kernel.backend))
+    plan = for_comparison(kernel.plan, single_segments=_sends_single_segments(kernel.backend))
     plan = replace(plan, cells=tuple(cell for cell in plan.cells if not cell.compiled.kernel_laws))
     if not plan.cells:
         return None
@@ -136,7 +137,7 @@ def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list
     b = measured.campaign.tables(cell.id)[FIRST_SEGMENTS]
     # Its run is simulated once more, with the host that was watched on the kernel observed.
     probes = {**scenario.get("probes", {}), "segments_at": watched_host(scenario)}
-    again = _core.run(json.dumps({**scenario, "probes": probes}), measured.plan.seed_of(cell), 0)
+    again = _core.run(json.dumps({**scenario, "probes": probes}), measured.plan.derive_seed(cell), 0)
     return events_of_table(
         read_table(again.table("segments")).slice(0, FIRST_SEGMENTS_ROWS)
     ), events_of_table(b)
@@ -145,3 +146,28 @@ def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list
 def _sends_single_segments(backend: str) -> bool:
     """Whether a kernel's hosts have no segmentation offload; `backend` is part of a result's key."""
     return bool(backend) and json.loads(backend)[2].get("segments") == "single"
+
+
+@dataclass(frozen=True, eq=False)
+class SingleSegments(Cell):
+    """A cell whose senders hand their devices single segments, as a kernel's do, and not trains of them."""
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The cell's scenario with the origins of its parts."""
+        trains = super().compiled
+        tcp = [{**knobs, "max_train_segments": 1} for knobs in trains.scenario["tcp"]]
+        return replace(trains, scenario={**trains.scenario, "tcp": tcp})
+
+
+def for_comparison(plan: Plan, *, single_segments: bool) -> Plan:
+    """What the simulator runs next to a kernel: the study's replicates, if those are more.
+
+    With `single_segments`, senders hand their devices no trains, like hosts whose stack says so.
+    """
+    cells = plan.cells
+    if single_segments:
+        own = [{field.name: getattr(cell, field.name) for field in fields(cell)} for cell in cells]
+        cells = tuple(SingleSegments(**values) for values in own)
+    fewer = any(cell.replicates < (plan.replicates or 0) for cell in cells)
+    return replace(plan, cells=cells, replicates=plan.replicates if fewer else None)

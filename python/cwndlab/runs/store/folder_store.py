@@ -16,6 +16,9 @@ A line is ``key checksum json``. Whatever does not fit its checksum is reported,
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
+import math
 import os
 import re
 import sys
@@ -23,14 +26,12 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from cwndlab.base.arrow_tables import is_whole
 from cwndlab.base.errors import OutputError
 from cwndlab.base.plain_files import open_plain, read_inside, unlink_inside, write_inside
 from cwndlab.base.writing import output_errors
-
-from .value_lines import line_key, line_of, line_values
 
 if TYPE_CHECKING:
     from cwndlab.base.core import Value
@@ -196,7 +197,7 @@ class FolderStore:
             if self._journal is None:
                 self._journal_path = self._new_journal()
                 self._journal = open_plain(self._journal_path, "ab", buffering=0)
-            line = line_of(outcome.job.key, outcome.values)
+            line = write_line(outcome.job.key, outcome.values)
             position = self._journal.tell()
             written = self._journal.write(line)
             if written != len(line):
@@ -301,3 +302,62 @@ Kept: TypeAlias = MemoryStore | FolderStore
 
 def _number(journal: Path) -> int:
     return int(journal.stem.split("-")[1])
+
+
+# ── a replicate's values as one line of text: key, checksum, JSON ───────────────────────────────────────────
+
+
+def _checksum(key: bytes, body: bytes) -> bytes:
+    return hashlib.blake2s(key + b" " + body, digest_size=8).hexdigest().encode()
+
+
+def write_line(key: str, values: Mapping[str, Value]) -> bytes:
+    """A replicate's values as they are kept."""
+    body = json.dumps(_no_nan(values), separators=(",", ":"), allow_nan=False).encode()
+    return b"%s %s %s\n" % (key.encode(), _checksum(key.encode(), body), body)
+
+
+def line_key(line: bytes) -> str | None:
+    """The key of a line that fits its checksum."""
+    parts = line.rstrip(b"\n").split(b" ", 2)
+    if not line.endswith(b"\n") or len(parts) != 3 or _checksum(parts[0], parts[2]) != parts[1]:
+        return None
+    return parts[0].decode("ascii", "replace")
+
+
+def line_values(line: bytes) -> Mapping[str, Value]:
+    """What `write_line` made a line of."""
+    raw: dict[str, Any] = json.loads(line.split(b" ", 2)[2])
+    if not isinstance(raw, dict):
+        raise ValueError("a line of values holds no object")
+    return {
+        # Most are numbers: a call for each would take longer than reading them.
+        name: [item if item.__class__ is float else _read_number(item) for item in value]
+        if isinstance(value, list)
+        else _read_number(value)
+        for name, value in raw.items()
+    }
+
+
+#: JSON has no NaN and no infinity.
+_WORDS: dict[str | None, float] = {None: math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def _read_number(value: Any) -> float:
+    if value is None or isinstance(value, str):
+        if value not in _WORDS:
+            raise ValueError(f"{value!r} is not a number")
+        return _WORDS[value]
+    return value if isinstance(value, float) else float(value)
+
+
+def _no_nan(values: Mapping[str, Value]) -> dict[str, Any]:
+    def word(value: float) -> Any:
+        if math.isfinite(value):
+            return value
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+    def words(items: list[float]) -> list[Any]:
+        return items if all(map(math.isfinite, items)) else [word(item) for item in items]
+
+    return {k: words(v) if isinstance(v, list) else word(v) for k, v in values.items()}

@@ -9,8 +9,6 @@ from cwndlab.stats.results import Results, Value
 from cwndlab.study.cells import CellInfo
 from cwndlab.study.labels import AxisInfo
 
-#: The names of both in a kernel's report.
-KERNEL, SIMULATOR = "kernel", "simulator"
 #: The figures that have room for a second run; those of packets show one run each.
 OVERLAID = ("line", "bar", "cdf")
 #: The axis that distinguishes the runs, unless the study has one of that name.
@@ -38,8 +36,3 @@ def overlay(a: Results, b: Results, names: tuple[str, str]) -> Results:
         axes={**a.labels.axes, axis: AxisInfo()},
     )
     return replace(a, cells=tuple(cells), labels=labels, data=data, deterministic=deterministic, seeds=seeds)
-
-
-def without_source(name: str) -> str:
-    """The name of a series without which of a kernel and the simulator it is of."""
-    return name.removesuffix(KERNEL).removesuffix(SIMULATOR).removesuffix(", ")
