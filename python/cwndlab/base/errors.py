@@ -87,15 +87,15 @@ class StudyError(CwndlabError):
         return (partial(type(self), **{field.name: getattr(self, field.name) for field in fields(self)}), ())
 
     def replace(self, **changes: object) -> StudyError:
-        """The same error with other values of these attributes."""
+        """A copy of the error with these attributes changed."""
         return replace(self, **changes)  # type: ignore[arg-type]
 
     def without_others(self) -> StudyError:
-        """The same error without others."""
+        """A copy of the error without `others`."""
         return self.replace(others=())
 
     def with_place(self, *, file: Path | str | None, line: int | None, key: str | None = None) -> StudyError:
-        """The same error with its place filled in where it has none."""
+        """A copy of the error with file, line and key filled in where it has none."""
         own_line = self.line if self.line is not None else line
         return replace(self, file=self.file or file, key=self.key or key, line=own_line)
 

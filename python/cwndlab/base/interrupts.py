@@ -16,7 +16,7 @@ def _end(kind: type[BaseException], error: BaseException, traceback: TracebackTy
 
 
 def end_quietly() -> None:
-    """Does so in the process of the command line, not where another program imports the package."""
+    """Installs `_end` as the exception hook of the command line; other programs keep theirs."""
     started = sys.orig_argv[1:3]
     is_script = bool(started) and started[0].endswith(f"{os.sep}cwndlab")
     if is_script or started == ["-m", "cwndlab"]:

@@ -27,7 +27,7 @@ from .usercode import digest_of_code, digest_of_imports, execute, read_source, s
 #: What the engine runs: a class, or a law in Rust.
 Law = type[CongestionControl] | NativeLaw
 _NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
-#: How the name of a file with a trained policy ends.
+#: Suffix of files with a trained policy.
 POLICY_FILE = ".onnx"
 _SPEC = re.compile(r"(?:(?P<name>[^=/\\:]+)=)?(?P<file>.+?)(?::(?P<cls>[A-Za-z_]\w*))?\Z")
 
@@ -39,7 +39,7 @@ class LawCode:
     #: What studies call it.
     name: str
     class_name: str
-    #: Where the source comes from, for errors and reports.
+    #: File of the source, as errors and reports show it.
     file: str
     source: str
     uses_random: bool
@@ -189,7 +189,7 @@ def from_file(spec: str) -> LawCode:
 
 
 def _written(name: str, class_name: str, file: Path, source: str) -> LawCode:
-    """The control of a module that an application wrote for a file."""
+    """The code of a law whose module an application generated from a file: a policy, or a crate."""
     code = LawCode(name, class_name, str(file), source, uses_random=False, imports=digest_of_imports(source))
     law = load(code)
     _check(name, law)

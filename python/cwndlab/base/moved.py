@@ -15,7 +15,7 @@ MOVED = {
 
 
 class _Signpost:
-    """Asked first: a folder that an earlier version left behind would be a package without anything in it."""
+    """Is asked before other finders: a folder left behind by an earlier version would be an empty package."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:

@@ -80,7 +80,7 @@ class Range:
         return values
 
     def from_scale(self, y: float) -> float:
-        """The value at a place on the scale."""
+        """The value, in the quantity's unit, of a place on the scale: the inverse of `to_scale`."""
         if self.scale == "logit":
             share = 1.0 / (1.0 + math.exp(-y)) if y >= 0 else (e := _exp(y)) / (1.0 + e)
             return self.low + (self.high - self.low) * share
@@ -89,7 +89,7 @@ class Range:
         return self.high - _exp(-y) if math.isfinite(self.high) else y
 
     def slope(self, value: float) -> float:
-        """How fast the scale grows with the value there; infinite at a bound."""
+        """The derivative of `to_scale` at a value; infinite at a bound."""
         if not self.scale:
             return 1.0
         if self.scale == "logit":

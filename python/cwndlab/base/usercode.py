@@ -14,14 +14,14 @@ from types import ModuleType
 
 from .errors import StudyError
 
-#: How the names of the modules begin.
+#: Prefix of the names of modules that are made of user code.
 PREFIX = "cwndlab_user_"
 _busy = threading.local()
-#: Where the modules of Python and of installed packages are.
+#: Names of the folders that hold Python's modules and installed packages.
 _INSTALLED = {"site-packages", "dist-packages", f"python{sys.version_info.major}.{sys.version_info.minor}"}
 #: What a user's policy is derived from.
 _POLICY = Path(__file__).parents[1] / "apps" / "policy"
-#: Where a module has the text that was run, which may not be the file's any more.
+#: The attribute of a module with the text that was run; the file may have changed since.
 _SOURCE = "__cwndlab_source__"
 
 

@@ -62,7 +62,7 @@ def with_unit(title: str, unit: str) -> str:
 
 
 def count_text(count: int, noun: str) -> str:
-    """As "1 run" or "3 runs"."""
+    """A count with its noun: "1 run", "3 runs"."""
     return f"{count} {noun}{'s' * (count != 1)}"
 
 

@@ -22,7 +22,7 @@ def printable(text: str) -> str:
     )
 
 
-#: So many cells are checked at most: compiling one takes milliseconds, and an answer should take seconds.
+#: `check` compiles at most so many cells, since each takes milliseconds and an answer should take seconds.
 MOST_CELLS = 500
 
 

@@ -12,7 +12,7 @@ from cwndlab.base.errors import ExtraError
 from .output import echo
 
 _APPS, _LINUX = "cwndlab.apps", "cwndlab_linux"
-#: Where each command is, in the order of the help. Only the module of the command that is called is imported.
+#: Module and function of each command, in the order of the help. Only that of the called command is imported.
 _COMMANDS = {
     "list": f"{_APPS}.reference.command:list_studies",
     "new": f"{_APPS}.new.command:new",

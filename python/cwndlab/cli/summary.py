@@ -80,6 +80,6 @@ def estimates(result: RunResult) -> None:
 
 
 def as_json(result: RunResult, seconds: float) -> None:
-    """The same with all estimates, as JSON."""
+    """Prints the outcome of a run and all its estimates as JSON."""
     rows = [plain_row(row) for row in result.estimates.to_pylist()]
     echo_json({**summary(result, seconds), "estimates": rows})

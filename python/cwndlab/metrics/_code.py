@@ -16,7 +16,7 @@ from ._declared import built_in
 _ROOT = Path(__file__).parent.parent
 #: The code that makes a number of records and a scenario; what lies outside only carries them.
 _PACKAGES = ("metrics", "records")
-#: The same outside of them.
+#: The module outside `metrics` and `records` that counts, too.
 _NUMBERS = "base.numbers"
 #: These declare and list: all that they know of a metric is written in its own module.
 _CARRIERS = ("metrics", "metrics._declared")

@@ -75,7 +75,7 @@ class Metric:
 
 
 class MetricCode(NamedTuple):
-    """Where a metric's code is: a text for other processes, or the name of an installed one."""
+    """A metric of the user's own as other processes get it: its text, or the name of an installed one."""
 
     name: str
     file: str
@@ -100,7 +100,7 @@ class OwnMetric(Metric):
     code: MetricCode
 
 
-#: By name: the user's own, and those of this package as far as their modules have been imported.
+#: The user's own metrics by name.
 _known: dict[str, OwnMetric] = {}
 _declared: dict[str, Metric] = {}
 
@@ -253,7 +253,7 @@ def own_names() -> list[str]:
 
 def find(name: str) -> OwnMetric | None:
     """The metric of this name; None if it is none of the user's own. Loads an installed one."""
-    # To look for entry points takes a while.
+    # Entry points are read last, as that takes a while.
     if name not in _known and name not in built_in() and (point := _entry_points().get(name)) is not None:
         point.load()
         if name not in _known:

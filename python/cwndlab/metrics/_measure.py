@@ -35,11 +35,11 @@ class MeasuredQuantity(Protocol):
 
     @property
     def within(self) -> str | None:
-        """How many samples are reduced to one."""
+        """The reduction of many samples to one number; None for all of them."""
 
     @property
     def unit(self) -> str | None:
-        """Its unit; None for the metric's own."""
+        """The unit of its values; None for the metric's own unit."""
 
     @property
     def window_name(self) -> str | None:
@@ -47,7 +47,7 @@ class MeasuredQuantity(Protocol):
 
     @property
     def operation(self) -> str | None:
-        """How it is derived."""
+        """The operation that derives it from two others; None for a metric."""
 
     @property
     def operands(self) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ def _is_count(unit: str) -> bool:
 
 
 def find_range(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> Range:
-    """Which values a quantity can take, in its unit."""
+    """The least and greatest value that a quantity can take, in its unit."""
     if quantity.metric is not None:
         metric = get(quantity.metric)
         own = next((r for name, r in metric.ranges.items() if quantity.options.get(name)), metric.range)

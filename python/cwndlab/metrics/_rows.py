@@ -76,7 +76,7 @@ def select_connections(run: RunView, *traffic: str | None) -> Mapping[str, Colum
 
 @once_per_window
 def connections_opened(run: RunView, traffic: str | None) -> Mapping[str, Column]:
-    """Those of them that were opened in the window."""
+    """The rows of those connections that were opened in the window."""
     table = select_connections(run, traffic)
     return Rows(table, np.flatnonzero(table["start_ns"] >= run.start_s * 1e9))
 

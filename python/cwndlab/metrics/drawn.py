@@ -12,14 +12,14 @@ from . import RunView
 from ._declared import metric
 from ._rows import Kind, link_counters, objects
 
-#: Where an application says how large its objects are, and what they are in the records.
+#: For each application the key that gives the size of its objects, and their kind in the records.
 _SIZES: Mapping[str, tuple[str, Kind]] = {
     "web": ("object_bytes", "page"),
     "ftp": ("file_bytes", "file"),
     "short-flows": ("flow_bytes", "file"),
     "rr": ("response_bytes", "transaction"),
 }
-#: Where an application says how long it pauses between its objects.
+#: For each application the key that gives the pause before an object, and the object's kind in the records.
 _PAUSES: Mapping[str, tuple[str, Kind]] = {"web": ("think_s", "page"), "ftp": ("pause_s", "file")}
 
 
@@ -111,7 +111,7 @@ def _mean(run: RunView, written: Mapping[str, Any]) -> float:
 
 
 def _expected_bytes(run: RunView, app: Mapping[str, Any], key: str) -> float:
-    """How many bytes an object of an application has on average: of a page, all its objects."""
+    """The mean size (bytes) of an application's objects; that of a page counts all of its objects."""
     mean = _mean(run, app[key])
     if app["kind"] != "web":
         return mean
@@ -138,7 +138,7 @@ def expectation_beyond(written: Mapping[str, Any], at: float) -> float:
 
 
 def _beyond(d: Mapping[str, Any], at: float) -> tuple[float, float]:
-    """How probable values beyond `at` are, and the expectation of the value where it is, else 0."""
+    """P(X > at), and the expectation of X where X > at, counted as 0 elsewhere."""
     match d["kind"]:
         case "fixed":
             return (1.0, float(d["value"])) if d["value"] > at else (0.0, 0.0)

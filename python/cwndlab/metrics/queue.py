@@ -89,7 +89,7 @@ _OPPORTUNITY_BITS = 12_000.0
 
 
 def drain_seconds(link: Mapping[str, Any], time_s: Floats, bits: Floats) -> Floats:
-    """How long a link of the scenario takes for so many bits from these times on."""
+    """Seconds that a link of the scenario needs to send so many bits, from each of these times on."""
     capacity = link.get("capacity")
     if capacity is None:
         return np.asarray(bits / min(link["rate_bps"], link.get("queue", {}).get("rate_bps", math.inf)))

@@ -16,7 +16,7 @@ from . import RunView
 from ._declared import metric
 from ._rows import delivered_bytes, once_per_window, select_connections
 
-#: How often the window is read, in seconds.
+#: The interval, in seconds, at which the window is sampled.
 Sampling = Annotated[float, Field(gt=0)]
 #: Payload of a full segment.
 SegmentBytes = Annotated[int, Field(ge=1)]
@@ -49,7 +49,7 @@ def _senders(run: RunView, traffic: str) -> list[_Sender]:
 
 
 def _local_maxima(sender: _Sender, every_ns: float) -> int:
-    """How often the sampled window, repeated values left out, rises and then falls."""
+    """The number of local maxima of a sampled window, repeated values counted once."""
     sample = np.append(np.ceil(sender.time / every_ns), np.inf)
     seen = sample[1:] != sample[:-1]  # a sample shows the last change before it
     steps = np.diff(sender.cwnd[seen].astype(np.int64))

@@ -31,9 +31,9 @@ from .scenario import Compiled, not_finite, origin
 
 #: The size of a packet, where a limit in bytes is one of a queue that counts packets, or the other way round.
 PACKET_BYTES = 1500
-#: The scenario's traffic entries of all instances may not be more than this.
+#: Most traffic entries of a scenario, with a separate one for each instance.
 MAX_INSTANCES = 200_000
-#: And its directions of links not more than this.
+#: Most directions of links of a scenario.
 MAX_LINKS = 100_000
 
 
@@ -192,7 +192,7 @@ class _Compiler:
         return table | red.thresholds(table, levels, given.get("unit"), at)
 
     def _room(self, kind: str, limit: str, index: int, at: KeyPath) -> dict[str, Any]:
-        """A queue's limit, and what it counts; a multiple of the BDP waits until the paths are known."""
+        """The keys of a queue's limit, in bytes or packets; a multiple of the BDP is filled in by `_bdp`."""
         try:
             counts, value = parse_quantity(limit)
             if counts not in ("packets", "size", "bdp"):

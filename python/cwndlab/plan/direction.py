@@ -12,7 +12,7 @@ class DirectionParts(NamedTuple):
     """Rate, delay and impairments of one direction, and where in the study they were written."""
 
     rate_bps: int
-    #: How the rate changes, as the core takes it.
+    #: The changes of the rate over time, as the engine takes them; None if it does not change.
     capacity: dict[str, Any] | None
     #: The smallest delay; what is beyond it is an impairment.
     delay_ns: int

@@ -74,7 +74,7 @@ def count_cells(study: StudySpec, asked: Wanted) -> tuple[int, str]:
         lengths = [len(rows) for _, rows in _loops(study, grid)]
         total += math.prod(lengths)
         parts.append(" × ".join(f"{length:,}" for length in lengths) or "1")
-    # Around every cell, at most.
+    # Each choice may be made around every cell.
     single = sum(len(study.outline.sensitivity[name].values) for name in asked.axes)
     total += total * (single + asked.variations)
     return total, " + ".join(parts)

@@ -30,7 +30,7 @@ from .scenario import Compiled, core_error, origin
 
 #: A sweep of more cells is rejected before anything is expanded.
 MAX_CELLS = 100_000
-#: And of more runs.
+#: A sweep of more runs is rejected, too.
 MAX_RUNS = 20_000_000
 
 
@@ -76,12 +76,12 @@ class Cell:
 
     @property
     def replicates(self) -> int:
-        """How often the study runs it: as its grid says, or `run.replicates`, which an axis may set."""
+        """Replicates that the study requests: of its grid, else `run.replicates`, which an axis may set."""
         return self.own_replicates or self._built.model.run.replicates
 
     @property
     def seed_offset(self) -> int:
-        """How far its seed is from the study's: an axis may set `run.seed`, so that cells are not paired."""
+        """Its seed minus the study's: an axis may set `run.seed`, so that cells are not paired."""
         return self._built.model.run.seed - self.study.base.run.seed
 
     @property
@@ -122,7 +122,7 @@ _INSTEAD = {
     "requested_of": "plan.count_requested(CELL)",
     "seed_of": "plan.derive_seed(CELL)",
 }
-#: So many cells of a plan are printed.
+#: Most cells that a plan prints.
 SHOWN = 10
 
 
@@ -179,7 +179,7 @@ class Plan:
         return (self.seed + cell.seed_offset) % 2**64
 
     def count_requested(self, cell: Cell) -> int:
-        """Replicates of a cell if something in it is random, as on the kernel something always is."""
+        """Replicates requested of a cell; a kernel runs all of them, as its runs always differ."""
         return self.replicates or cell.replicates
 
     @property
@@ -220,7 +220,7 @@ class Plan:
         return self._first_program() is not None
 
     def _first_program(self) -> KeyPath | None:
-        """Where in the study the first program is."""
+        """The path in the study of the first program among the applications; None without one."""
         for cell in self.cells:
             for index, entry in enumerate(cell.compiled.scenario["traffic"]):
                 if is_program(entry["app"]):
@@ -282,7 +282,7 @@ def make_plan(
     for axes, own in expand_grids(study):
         cell = Cell(cell_id(axes), axes, study, own_replicates=own)
         before = cells.setdefault(cell.id, cell)
-        # Of several grids' demands the largest; one without a demand asks for those of the run.
+        # Where several grids have the cell, the largest number of replicates counts.
         if cell.own_replicates != before.own_replicates and cell.replicates > before.replicates:
             cells[cell.id] = cell
     if not cells:

@@ -1,4 +1,4 @@
-"""Which probes the study's metrics need."""
+"""Switches on the probes that a study's metrics need."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ TABLE = "failures"
 #: How the value of a run is called that counts connections: what follows is the flow, a tab, and the reason.
 _PREFIX = "failed "
 
-#: So many reasons, or cells, are named.
+#: Most reasons, or cells, that a message names.
 SHOWN = 3
 
 
@@ -31,7 +31,7 @@ class FailedConnections(NamedTuple):
     reason: str
     connections: int
     runs: int
-    """In how many runs."""
+    """The number of runs in which connections failed."""
 
 
 def count_failures(run: WholeRun) -> dict[str, Value]:

@@ -191,7 +191,7 @@ class TableColumns(Computed):
         super().__init__(table.column_names, lambda name: to_numpy(table.column(name)))
 
     def equals(self, name: str, word: str) -> NDArray[np.bool_]:
-        """Which rows have this word in a column of words; compares codes where Arrow has them."""
+        """A mask of the rows with this word in a column of words; compares Arrow's codes if it has any."""
         import pyarrow as pa
 
         column = self._table.column(name)
@@ -212,7 +212,7 @@ class EngineColumns(TableColumns):
         Computed.__init__(self, table.column_names, lambda name: _engine_column(table, name))
 
     def equals(self, name: str, word: str) -> NDArray[np.bool_]:
-        """Which rows have this word in a column of words; compares codes."""
+        """A mask of the rows with this word in a column of words; compares dictionary codes."""
         kind, data, words = self._table.column(name) or ("", b"", None)
         if words is None:
             return np.asarray(self[name] == word)
@@ -231,7 +231,7 @@ def _engine_column(table: Table, name: str) -> Column:
 
 
 def _coded(codes: Column, words: Sequence[str], word: str) -> NDArray[np.bool_]:
-    """Which codes stand for this word."""
+    """A mask of the codes that stand for this word."""
     return codes == words.index(word) if word in words else np.zeros(len(codes), dtype=np.bool_)
 
 

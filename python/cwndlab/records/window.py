@@ -141,7 +141,7 @@ class RunView:
         return [RunView(self._run, a, b) for a, b in itertools.pairwise(edges)]
 
     def history(self, table: str) -> Columns:
-        """As `columns`, from the start of the run to the end of the window."""
+        """The columns of a table (see `columns`) from the start of the run to the end of the window."""
         return RunView(self._run, 0, self._end).columns(table)
 
     def budgets(self, kind: str) -> Columns:
@@ -264,7 +264,7 @@ class RunView:
         return Computed([name for name in full if name != "max_queue_packets"], counted)
 
 
-#: How a window's rows of each table that metrics read are made.
+#: For each table that metrics read the function that cuts it to a window.
 _ROWS_OF: Mapping[str, Callable[[RunView, str], Columns]] = {
     "segments": RunView._samples,
     "queues": RunView._samples,
@@ -285,7 +285,7 @@ def _counters(snapshot: Columns) -> list[str]:
 
 
 def _find(wanted: Column, present: Column) -> Index:
-    """Where each of `wanted` is in `known`, in which all of them are."""
+    """The index in `present` of each of `wanted`; RuntimeError if one is missing."""
     order = np.argsort(present, kind="stable")
     at = np.searchsorted(present, wanted, sorter=order)
     if len(wanted) and (at >= len(present)).any():
@@ -297,7 +297,7 @@ def _find(wanted: Column, present: Column) -> Index:
 
 
 def equals(columns: Columns, name: str, word: str) -> NDArray[np.bool_]:
-    """Which rows have this word in a column of words."""
+    """A mask of the rows with this word in a column of words."""
     if isinstance(columns, TableColumns | Rows):
         return columns.equals(name, word)
     return np.asarray(columns[name] == word)
@@ -312,7 +312,7 @@ class Rows(Computed):
         super().__init__(full, lambda name: taken[name] if name in taken else full[name][index])
 
     def equals(self, name: str, word: str) -> NDArray[np.bool_]:
-        """As that of a table."""
+        """A mask of the rows with this word, as of a whole table."""
         if name in self._changed:
             return np.asarray(self._changed[name] == word)
         return equals(self._full, name, word)[self._index]

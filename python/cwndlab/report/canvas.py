@@ -54,7 +54,7 @@ LOG: Spec = {"type": "log", "nice": False}
 Row: TypeAlias = dict[str, Any]
 
 WIDTH, HEIGHT, LOW, HIGH = 510, 290, 220, 440
-"""Of one panel, in pixels; low where there are more than two, high at the head of a page."""
+"""The size of one panel in pixels; LOW where there are more than two, HIGH at the head of a page."""
 
 WHOLE = 840
 """The width of all panels next to each other, in pixels."""
@@ -81,7 +81,7 @@ PANELS = 12
 """More of them in one figure can no longer be compared by eye."""
 
 CROWD = 200
-"""As many packets in one panel want smaller marks."""
+"""From so many packets in one panel on, marks are smaller."""
 
 
 def stack(charts: Sequence[Spec], spec: Figure) -> Spec:
@@ -134,7 +134,7 @@ def _split_head(labels: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
 
 
 def _most_columns(widths: Sequence[int], room: int) -> int:
-    """In how many columns entries of these widths fit, row by row."""
+    """The most columns in which entries of these widths (pixels) fit into the room."""
     for columns in range(len(widths), 1, -1):
         widest = [max(widths[k::columns]) for k in range(columns)]
         if sum(widest) + COLUMN_GAP * (columns - 1) <= room:

@@ -51,7 +51,7 @@ def _varied(tables: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _last_parts(varied: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Of the keys that axes set below `prefix`, the last parts."""
+    """The last parts of the keys below `prefix` that axes set, each with the axis's title."""
     below = {path: title for path, title in varied.items() if path.startswith(f"{prefix}.")}
     return {path.rpartition(".")[2]: title for path, title in below.items()}
 

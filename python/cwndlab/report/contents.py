@@ -41,12 +41,12 @@ class Outputs:
 
     title: str
     folder: Path
-    """Where the study's published numbers are."""
+    """The folder of the study's published numbers."""
     source: str = ""
     url: str = ""
     about: str = ""
     readme: str = ""
-    """Its text, as Markdown."""
+    """The text of the study's README, as Markdown."""
     claimed: str = ""
     """What the source claims, in one sentence."""
     finding: str = ""
@@ -60,7 +60,7 @@ class Outputs:
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
     """The study's quantities by name."""
     choices: int = 0
-    """How many sensitivity axes the study has."""
+    """The number of the study's sensitivity axes."""
 
 
 def collect_outputs(study: StudySpec, folder: Path) -> Outputs:
@@ -90,11 +90,11 @@ class JudgedLines(Protocol):
 
     @property
     def id(self) -> str:
-        """Of the study's listing."""
+        """The id of the study's listing."""
 
     @property
     def cells(self) -> Sequence[Sequence[JudgedCell]]:
-        """For each published line, its time in each variant."""
+        """A row for each published line, with its time in each variant."""
 
     def view(self, words: Labels) -> ListingView:
         """What a report shows of it; `words` are what axes and values are called."""

@@ -46,7 +46,7 @@ RECORDED = {"time-sequence": "segments", "queue": "queues", "cwnd": "cwnd"}
 """The record table that a kind of figure shows."""
 
 PROBES = {"segments": 'segments_at = "NODE"', "queues": 'queues = ["a>b"]', "cwnd": "cwnd = true"}
-"""How a study has a table recorded."""
+"""The key of [probes] that has a study record a table."""
 
 
 #: Ends the id of a figure of the simulator's results in a kernel's report.
@@ -64,7 +64,7 @@ class Drawing(NamedTuple):
     svg: str
     """The SVG, whose axes and text are `currentColor`."""
     narrow_svg: str
-    """The same for a column of a page or a telephone: text of the same size in half the width."""
+    """The SVG for a column of a page or a telephone: text of the same size in half the width."""
 
     def __repr__(self) -> str:
         return f"<Drawing {self.id}: {self.title}; {self.alt}>"

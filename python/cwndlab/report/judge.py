@@ -37,7 +37,7 @@ class Omitted(NamedTuple):
 
 
 def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
-    """In words: parts of cells that were not run by their names alone, as a run may be restricted to few."""
+    """What was left out, in words; parts whose cells were not run, as in a restricted run, are only named."""
     names: dict[str, list[str]] = {}
     wrong = []
     for part in omitted:
@@ -57,7 +57,7 @@ class Played(Protocol):
 
     @property
     def incompatible(self) -> Incompatible | None:
-        """How many of the numbers that count are incompatible, and how many would be by chance."""
+        """The count of incompatible numbers, and how many would be incompatible by chance."""
 
     @property
     def mean_lines(self) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class Played(Protocol):
 
     @property
     def mean_changes(self) -> Mapping[str, object] | None:
-        """The same for JSON; None if the study asks for no such means."""
+        """Those means for JSON; None if the study asks for none."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,7 +85,7 @@ class Judged:
 
     @property
     def judgements(self) -> list[Judgement]:
-        """Of every published number."""
+        """The judgement of every published number."""
         return list_judgements(self.tables)
 
     @property
@@ -103,12 +103,12 @@ class Judged:
 
     @property
     def incompatible(self) -> Incompatible | None:
-        """How many of the numbers that count are incompatible; None without such numbers."""
+        """The count of incompatible numbers; None if no number is counted."""
         return self.played.incompatible if self.played is not None else None
 
 
 def list_judgements(tables: Sequence[JudgedTable | JudgedLines]) -> list[Judgement]:
-    """Of every published number of these tables."""
+    """The judgement of every published number of these tables."""
     numbers = (cell for table in tables for row in table.cells for cell in row)
     return [cell.judgement for cell in numbers if cell.judgement is not None]
 

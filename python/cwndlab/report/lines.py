@@ -39,7 +39,7 @@ from .palette import SHADES
 
 #: Up to so many places on an axis each have a tick.
 FEW_PLACES = 8
-#: Of more named places, those without room for their name have none.
+#: With more named places, those without room for their name get no label.
 MANY_NAMES = 12
 #: Ratios, or steps, that differ by no more than this factor count as equal.
 ALIKE = 1.6
@@ -49,7 +49,7 @@ REACH = 4.0
 FLAT = 3.0
 #: Points per line from which on single points are not marked.
 MANY = 60
-#: Between the bars of one place, as a share of their distance.
+#: The gap between the bars of one place, as a share of the distance of their middles.
 GAP = 0.15
 #: Lines that are named at their ends; more of them have a legend.
 NAMED = 5
@@ -166,7 +166,7 @@ def _numeric_x(spec: Figure, title: str, places: Sequence[Scalar]) -> Spec:
     axis: Spec = {}
     # For a single place Vega would round its label to a whole number.
     if whole or len(at) == 1 or log or len(at) <= FEW_PLACES:
-        # Of labels without room, the later one of two is left out, not each second one of all.
+        # Vega then leaves out single labels that have no room, not each second one.
         axis = {"values": at, "format": "d" if whole else "~g", "labelOverlap": "greedy"} if few else {}
     scale = {"zero": False, "nice": not whole and not axis}
     return field("x:Q", title=title, axis=axis, scale=LOG if log else scale)
@@ -274,14 +274,14 @@ class Vertical(NamedTuple):
 
     @property
     def axis(self) -> Spec:
-        """Its ticks, with as many decimals as the step has; Vega would write 2.5 as 3."""
+        """The ticks of the axis, with as many decimals as their step has; Vega would write 2.5 as 3."""
         if self.log:
             return {}
         step = Decimal(f"{self.ticks[1] - self.ticks[0]:.6g}").normalize()
         return {"values": list(self.ticks), "format": f",.{max(0, -int(step.as_tuple().exponent))}f"}
 
     def ends(self, rows: Sequence[Row], labels: Mapping[str, str], height: int) -> list[Row]:
-        """Where each line is named, in pixels: at the height of its last point, apart from the others."""
+        """The height (pixels) of each line's name: that of its last point, moved apart from other names."""
         last = {r["series"]: self._pixel(r["y"], height) for r in rows}
         order = sorted((name for name in labels if name in last), key=last.__getitem__)
         places = move_apart([last[name] for name in order], height)

@@ -19,7 +19,7 @@ NEAR = 4
 HOLLOW = "transparent"
 """The fill of the simulator's bars next to a kernel's."""
 
-#: How opaque bars of one colour are, as the end of a colour in hexadecimal.
+#: The opacities of bars of one colour: the last two digits of a colour in hexadecimal.
 _OPACITIES = ["", "80", "33"]
 
 

@@ -88,7 +88,7 @@ def facts(content: Mapping[str, Any]) -> list[Fact]:
 
 
 def _span(replicates: Sequence[int]) -> str:
-    """How many replicates cells have."""
+    """The number of replicates of each cell: "5", or "3 to 5" if they differ."""
     least, most = min(replicates), max(replicates)
     return str(least) if least == most else f"{least} to {most}"
 
@@ -168,7 +168,7 @@ def with_builds(content: Mapping[str, Any], releases: str) -> str:
 
 #: More windows than these are not listed one by one.
 FEW_WINDOWS = 4
-#: By cell and quantity, the part of the run that its metric measured: from and to, in seconds.
+#: For each cell and quantity the start and end, in seconds, of what its metric measured.
 Windows: TypeAlias = Mapping[tuple[str, str], tuple[float, float]]
 
 
@@ -369,7 +369,7 @@ def _script(mark: str, text: str) -> str:
 
 
 def _group(text: str, operators: str) -> str:
-    """In parentheses if there is more than one factor in it."""
+    """The text in parentheses if it has one of these operators, unless it is enclosed already."""
     text = text.strip()
     inside = text[1:-1]
     enclosed = text.startswith("(") and text.endswith(")") and "(" not in inside and ")" not in inside

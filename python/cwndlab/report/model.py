@@ -13,7 +13,7 @@ from cwndlab.stats.verdict import Verdict
 if TYPE_CHECKING:
     from .figures import Drawing
 
-#: How often each verdict was given, the plain ones first.
+#: The number of times that each verdict was given, in the order of `Verdict`.
 Counts: TypeAlias = Mapping[Verdict, int]
 
 
@@ -36,7 +36,7 @@ class NumberView(NamedTuple):
     claims: tuple[int, ...] = ()
     """The claims that rest on it: their numbers on the page, from 1."""
     why: "Reason | None" = None
-    """What was measured that may explain it, if it is not the paper's."""
+    """What may explain the number, if it differs from the paper's."""
     bar: tuple[int, int, int, int | None] | None = None
     """The number and its interval in percent of its column's scale, and the place of its flow's colour."""
     first: str = ""
@@ -74,9 +74,9 @@ class TableView(NamedTuple):
     remarks: tuple[str, ...]
     has_published: bool
     figures: "tuple[Drawing, ...]" = ()
-    """Those shown next to it."""
+    """The figures shown next to it."""
     counts: Counts = MappingProxyType({})
-    """Its verdicts, and how often each was given."""
+    """The number of times that each verdict was given in it."""
 
 
 class ListingEntry(NamedTuple):
@@ -109,9 +109,9 @@ class ListingView(NamedTuple):
     footnotes: tuple[str, ...]
     remarks: tuple[str, ...]
     figures: "tuple[Drawing, ...]" = ()
-    """Those shown next to it."""
+    """The figures shown next to it."""
     counts: Counts = MappingProxyType({})
-    """Its verdicts, and how often each was given."""
+    """The number of times that each verdict was given in it."""
 
 
 class ClaimView(NamedTuple):
@@ -128,7 +128,7 @@ class ClaimView(NamedTuple):
     note: str
     sensitivity: str
     numbers: int = 0
-    """How many numbers of the tables it rests on."""
+    """The number of the tables' numbers that it rests on."""
     same_cells: bool = False
     """Whether those are other numbers of the same cells."""
     tables: tuple[tuple[str, str], ...] = ()
@@ -160,7 +160,7 @@ class DifferencesView(NamedTuple):
     """Claim -> under how many of the choices that the paper leaves open it holds."""
     sensitivity: SensitivityView | None = None
     explained: str = ""
-    """How many of the numbers have an explanation."""
+    """A sentence that says how many of the numbers have an explanation."""
 
 
 class Fact(NamedTuple):
@@ -195,12 +195,12 @@ class TwinRow(NamedTuple):
     published: str
     #: If the numbers differ: the first event in which the traces of its cell differ, and both time budgets.
     why: str = ""
-    #: How many rows the cell's heading covers; 0 if that of a row above covers this one.
+    #: The rows that the cell's heading covers; 0 if the heading of a row above covers this one.
     span: int = 1
 
 
 class TwinGroup(NamedTuple):
-    """The numbers of one table, or of none."""
+    """The rows of one table; an empty title collects those that no table shows."""
 
     title: str
     rows: tuple[TwinRow, ...]
@@ -218,8 +218,8 @@ class TwinView(NamedTuple):
     count: str  # type: ignore[assignment]
     rule: str
     agreement: str = ""
-    """How many numbers differ significantly, in a sentence; empty where none is tested."""
-    #: Of cells with numbers that differ: a sentence for each about where both sides spend the time.
+    """A sentence with the count of significant differences; empty if none is tested."""
+    #: A sentence for each cell with numbers that differ: where both sides spend the time.
     budgets: tuple[str, ...] = ()
     last: bool = False
     """Whether it comes after the results: where several kernels run, these are the question."""
@@ -263,7 +263,7 @@ class ReportView(NamedTuple):
     claim_counts: Counts
     tables: tuple[TableView | ListingView, ...]
     figures: "tuple[Drawing, ...]"
-    """Those that belong to no table."""
+    """The figures that belong to no table."""
     claims: tuple[ClaimView, ...]
     sensitivity: SensitivityView | None
     omitted: tuple[str, ...]
@@ -273,14 +273,14 @@ class ReportView(NamedTuple):
     definitions: tuple[Definition, ...] = ()
     missing: str = ""
     failed: str = ""
-    """Which connections failed, and why."""
+    """The connections that failed, and why."""
     twin: TwinView | None = None
     chance: str = ""
-    """How many published numbers would be incompatible by chance."""
+    """A sentence that says how many published numbers would be incompatible by chance."""
     means: tuple[str, ...] = ()
     """Published means of changes next to ours, which are tested first, and last what all give together."""
     explained: str = ""
-    """How many numbers that are not the paper's have an explanation."""
+    """A sentence that says how many of the numbers that differ have an explanation."""
     live: LiveView | None = None
     finding: str = ""
     """What was found, in a sentence or two."""
@@ -292,7 +292,7 @@ class ReportView(NamedTuple):
     #: The simulator's next to a kernel's key figure, where one figure cannot show both.
     key_twin: "Drawing | None" = None
     readme: str = ""
-    """As HTML."""
+    """The study's README as HTML."""
     study: str = ""
     """The text of the study file."""
 

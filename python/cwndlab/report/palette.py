@@ -12,10 +12,10 @@ DARK = {0: "#4a7dff", 3: "#9470d0", 6: "#b8522c"}
 """Lighter forms, by place, of the colours that have less than 3:1 on a dark page."""
 
 PLAIN = PALETTE[5]
-"""Of series that are no flow's; they differ in their dashes."""
+"""The colour of series that are not of one flow; these differ in their dashes."""
 
 SHADES = ["#9aa5af", PLAIN, "#3f4850"]
-"""The same for bars, which have no dashes but an outline."""
+"""The colours of such series as bars, which have no dashes but an outline."""
 
 
 def find_colour_place(name: str, flows: Sequence[str]) -> int | None:

@@ -57,7 +57,7 @@ def inline_svg(svg: str, prefix: str = "", title: str = "", description: str = "
     return ElementTree.tostring(root, encoding="unicode")
 
 
-#: As many equal marks pay for writing their shape once.
+#: From so many equal marks on, their shape is written once and referred to.
 _MANY = 6
 _PLACE = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
 

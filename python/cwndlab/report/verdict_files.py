@@ -108,7 +108,7 @@ def read_summary(directory: Path) -> dict[str, Any]:
 
 
 def read_incompatible(summary: Mapping[str, Any]) -> Incompatible | None:
-    """How many of the numbers that count are incompatible, by a summary; None without any."""
+    """The count of incompatible numbers that a summary states; None if it states none."""
     try:
         return Incompatible(**summary["incompatible"])
     except (KeyError, TypeError):

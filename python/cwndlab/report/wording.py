@@ -66,7 +66,7 @@ METHODS = {
 }
 #: A longer list of the cells in which a claim holds is folded.
 LONG = 120
-#: So many columns with one method of intervals are named.
+#: Most columns that are named after a method of intervals.
 FEW_TITLES = 4
 #: What an adjusted mean is freed of.
 ADJUSTMENT = "scatter that comes from what each run happened to draw, such as larger or smaller files,"
@@ -85,7 +85,7 @@ class Footnotes:
     """Notes that many cells may share, numbered as they come."""
 
     def __init__(self) -> None:
-        #: By the note without its number of replicates: those numbers.
+        #: For each note, with "{}" in place of its number of replicates, those numbers.
         self._notes: dict[str, list[int]] = {}
 
     def numbers(self, *texts: str) -> tuple[int, ...]:
@@ -436,7 +436,7 @@ def claim_view(
 
 
 def _detail_text(judged: JudgedClaim) -> str:
-    """Where a claim holds and where not, in words: its conditions, and many cells, are only counted."""
+    """The cells in which a claim holds, in words; conditions, and cells beyond a line, are counted."""
     what = judged.tally if len(judged.where) > LONG else judged.where
     if judged.conditions:
         verdicts = Counter(verdict for verdict, _ in judged.conditions)
@@ -447,5 +447,5 @@ def _detail_text(judged: JudgedClaim) -> str:
 
 
 def count(verdicts: Collection[Verdict]) -> Counts:
-    """How often each verdict was given, the plain ones first."""
+    """The number of times that each verdict was given, in the order of `Verdict`."""
     return {verdict: n for verdict in Verdict if (n := sum(given is verdict for given in verdicts))}

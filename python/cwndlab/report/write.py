@@ -148,7 +148,7 @@ def _table_views(
 
 
 def _failed_connections(results: Results) -> str:
-    """Which connections failed, by cell; cells in which the same failed together."""
+    """The connections that failed, with their cells; cells in which the same failed are named together."""
     alike: dict[str, list[CellInfo]] = {}
     for cell in results.cells:
         if cell.id in results.failed:

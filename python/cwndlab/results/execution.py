@@ -81,7 +81,7 @@ def checked_plan(study: StudySpec, options: RunOptions) -> Plan:
 
 
 def sound_plan(study: StudySpec, options: RunOptions) -> Plan:
-    """The same; StudyError for what no run on any backend could do or show."""
+    """The plan of a study; StudyError for what no run on any backend could do or show."""
     stop_loading()
     plan = make_plan(study, replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
     plan.check()
@@ -379,7 +379,7 @@ def _differences(judged: judge.Judged, result: RunResult) -> DifferencesView:
 
 
 def find_windows(campaign: Campaign, results: Results) -> dict[tuple[str, str], tuple[float, float]]:
-    """From and to, in seconds, of what the metric of each quantity measures in each cell."""
+    """Start and end, in seconds, of what the metric of each quantity measures in each cell."""
     windows = {}
     for quantity in campaign.plan.study.outline.quantities:
         for cell in results.cells if quantity.metric is not None else ():

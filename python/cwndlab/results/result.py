@@ -57,16 +57,16 @@ class RunResult:
     plan: Plan
     results: Results
     records: RecordTables
-    #: Whose results these are: it counts what was run, and what was kept from before.
+    #: The campaign that ran: it counts what was run, and what was kept from before.
     campaign: Campaign
     #: Runs that failed; the others are there.
     failures: list[Failure]
     #: The results under each choice of `--sensitivity` that was run.
     variations: list[Variation]
-    #: Where everything was written, if anywhere.
+    #: The result folder; None if everything stayed in memory.
     folder: Path | None = None
     report: Path | None = None
-    #: Of a kernel's runs that were reported: the simulator's results of the same plan.
+    #: The simulator's results of the same plan, next to those of a kernel in a report.
     simulated: Results | None = None
     #: The results before cells were selected; None if none were.
     of_all_cells: Results | None = None

@@ -356,7 +356,7 @@ class StatedCell(_Part):
 
     id: str
     replicates: _Count
-    #: Those that failed included; results of versions before 0.4 do not state it.
+    #: Replicates that were requested, failed ones included; versions before 0.4 do not state them.
     requested: _Count | None = None
 
 

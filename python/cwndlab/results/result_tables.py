@@ -41,9 +41,9 @@ VALUES = {"replicate": pa.int64(), "quantity": pa.string(), "unit": pa.string(),
 SAMPLES = {"replicate": pa.int64(), "index": pa.int64()} | VALUES
 
 
-#: So many values of an axis are shown.
+#: Most values of an axis that are printed.
 SHOWN = 5
-#: So many estimates are printed.
+#: Most estimates that are printed.
 PRINTED = 60
 
 
@@ -176,7 +176,7 @@ class Estimates:
 class ResultTables:
     """The tables of some cells: the same columns, of the same types, whichever cells these are."""
 
-    #: Of the selected cells.
+    #: The results of the selected cells.
     results: Results
     #: The axes of all cells that were run, each with all values that it has in the study.
     axes: Axes
@@ -335,7 +335,7 @@ def overview(head: str, axes: Mapping[str, Sequence[Scalar]], quantities: Sequen
 
 
 def failures_text(failures: Sequence[Failure], runs: int) -> str:
-    """How many of so many runs failed, and why the first did."""
+    """A sentence: how many of these runs failed, and why the first did."""
     first = failures[0]
     where = f"{first.cell}, replicate {first.replicate}"
     return f"{len(failures)} of {runs} runs failed, the first {where}: {first.reason}"

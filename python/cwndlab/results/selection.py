@@ -1,4 +1,4 @@
-"""Which cells a selection names: `sel(buffer=1)`, `sel(cc=["cubic", "bbr1"])`, `sel(rate=slice(1, 10))`."""
+"""Selects cells: `sel(buffer=1)`, `sel(cc=["cubic", "bbr1"])`, `sel(rate=slice(1, 10))`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cwndlab.base.errors import NotFoundError, StudyError, nearest
 from cwndlab.study.cells import CellInfo, Cells
 from cwndlab.study.values import label, parse, select_values, text
 
-#: So many names of cells are shown.
+#: Most names of cells that an error shows.
 SHOWN = 5
 
 

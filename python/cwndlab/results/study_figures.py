@@ -58,7 +58,7 @@ class StudyFigures(NamedTuple):
         return None
 
     def _shown(self, id_: str) -> tuple[Figure, Results]:
-        """A figure, and the results with what it shows."""
+        """The figure of this id, and the results with the replays that it shows."""
         study = self.campaign.plan.study
         specs = {spec.id: spec for spec in study.outline.figures}
         if id_ not in specs:

@@ -86,7 +86,7 @@ def _not_in_kernel(kernel: str | None) -> Reason:
 
 
 def _how_to_get(law: str) -> str:
-    """How to get at a congestion control of a kernel's."""
+    """What to write to run a congestion control that only kernels have."""
     having = [*kernel_laws().get(law, ())]
     own = f"a law of your own in Python: --cc {law}.py:CLASS"
     if not having:

@@ -69,7 +69,7 @@ class Campaign:
     shared: SharedStore | None = None
     #: Who runs, if it is not the simulator: part of the keys.
     backend: str = ""
-    #: The same of cells that run on another kernel.
+    #: The backend of cells that run on another kernel, by cell.
     backends: Mapping[str, str] = field(default_factory=dict)
     #: What one run of the simulator may use; None: the engine's default.
     max_events: int | None = None
@@ -82,7 +82,7 @@ class Campaign:
     ids: Mapping[str, str] = field(default_factory=dict)
     #: Kinds of objects whose time budgets the report shows, by cell: made with its first replicate.
     shown_budgets: Mapping[str, Collection[str]] = field(default_factory=dict)
-    #: Told of each replicate as it is finished, those kept from before first: cell, replicate, values.
+    #: Is called with cell, replicate and values of each finished replicate, first of those kept from before.
     finished: Callable[[str, int, Mapping[str, Value]], None] | None = None
 
     def __post_init__(self) -> None:
@@ -109,7 +109,7 @@ class Campaign:
         self._named: dict[str, list[str]] = {}
         for cell, key in self._keys.items():
             self._named.setdefault(key, []).append(cell)
-        #: Of cells that are the same run under several names, the first.
+        #: The cells to run: the first of those that are the same run under several names.
         self._own = set({key: cell for cell, key in reversed(self._keys.items())}.values())
         #: Replicates of each cell that count; sequential stopping raises it.
         self.wanted = {cell.id: self._first(cell) for cell in self.plan.cells}
@@ -139,7 +139,7 @@ class Campaign:
         return bool(self.performed or self.fetched or self.measured or self.failures)
 
     def run(self) -> None:
-        """Does what is missing. Failed runs are listed in `failures`, the others go on."""
+        """Runs what is missing. Failed runs are listed in `failures`, and the others go on."""
         if isinstance(self.store, FolderStore):
             for cell, wanted in self.wanted.items():
                 for replicate in range(wanted):
@@ -188,7 +188,7 @@ class Campaign:
         return key in self._whole
 
     def present(self) -> dict[str, int]:
-        """How many replicates of each cell have everything requested; fewer than `wanted` if runs failed."""
+        """The number of complete replicates of each cell; fewer than `wanted` if runs failed."""
         return {
             cell: sum(self.has_replicate(cell, replicate) for replicate in range(wanted))
             for cell, wanted in self.wanted.items()
@@ -382,7 +382,7 @@ class Campaign:
         )
 
     def _remark(self, cell: str) -> str:
-        """Which recovery a kernel has in place of the study's, for a reader of the cell's numbers."""
+        """A remark on a cell's numbers: the recovery that a kernel has in place of the study's."""
         if not self.backend or (side := find_kernels()) is None:
             return ""
         scenario = self.scenario(cell)

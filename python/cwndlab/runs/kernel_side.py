@@ -44,7 +44,7 @@ class KernelImage(Protocol):
 
     @property
     def name(self) -> str:
-        """As `--kernel` takes it."""
+        """The name that `--kernel` takes."""
 
     @property
     def congestion_controls(self) -> Sequence[str]:
@@ -68,7 +68,7 @@ class KernelExecutor(Executor, Protocol):
 
     @property
     def keys(self) -> Mapping[str, str]:
-        """The same of cells that run on another kernel than the others."""
+        """The keys of cells that run on another kernel than the others, by cell."""
 
     @property
     def releases(self) -> str:
@@ -99,7 +99,7 @@ class Kernels(Protocol):
         """A set-up by its name, or a TOML file; StudyError says what is wrong with it."""
 
     def other_recovery(self, backend: str, configs: Iterable[Mapping[str, Any]]) -> str:
-        """Which recoveries replace those of the study under this key, in words; empty if none do."""
+        """A sentence about recoveries that replace those of the study under this key; empty if none do."""
 
     def find(self, kernel: str | None) -> KernelImage:
         """The kernel for virtual time of this name; RunError if there is none."""

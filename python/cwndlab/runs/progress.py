@@ -56,7 +56,7 @@ class Shown(Progress):
 
     @property
     def share(self) -> float:
-        """Of all replicates, what is done."""
+        """The share of all replicates that is done."""
         return min(self.done + self.part, self.total) / max(self.total, 1)
 
     def cell_done(self) -> None:

@@ -27,13 +27,13 @@ class RunOptions:
 
     #: Folder for records, verdicts and report; without it everything stays in memory.
     out: str | Path | None = None
-    #: Of each cell; default: the study's.
+    #: Replicates of each cell; default: the study's.
     replicates: int | None = None
-    #: Of all random streams; default: the study's.
+    #: Seed of all random streams; default: the study's.
     seed: int | None = None
     #: Sequential stopping: the relative half-width (0.02) of each number's 95 % interval.
     until: float | None = None
-    #: Of this machine; default: all processors, and for a kernel's runs 24 side by side.
+    #: Threads of this machine; default: one for each processor, and for a kernel's runs 24 side by side.
     threads: int | None = None
     #: Address of a dask scheduler ("tcp://…") in place of threads.
     cluster: str | None = None

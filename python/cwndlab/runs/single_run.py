@@ -37,11 +37,11 @@ def simulate_tables(scenario: str, seed: int, replicate: int, laws: Iterable[Law
 
 
 class Repeatable(Protocol):
-    """Whose runs can be simulated again: a campaign, or one cell."""
+    """A source whose runs can be simulated again: a campaign, or one cell."""
 
     @property
     def backend(self) -> str:
-        """Who runs; "" is the simulator."""
+        """The key of the kernel that runs; "" is the simulator."""
 
     def scenario(self, cell: str) -> Mapping[str, Any]:
         """The scenario of a cell."""
@@ -51,7 +51,7 @@ class Repeatable(Protocol):
 
 
 class Recorded(Repeatable, Protocol):
-    """Whose runs left records: a campaign."""
+    """A source whose runs left records: a campaign."""
 
     def tables(self, cell: str, replicate: int = 0) -> Tables:
         """The record tables of a replicate."""
@@ -71,7 +71,7 @@ class OneCell:
 
     @property
     def backend(self) -> str:
-        """Which kernel; "" is the simulator."""
+        """The key of the kernel that runs it; "" is the simulator."""
         return self.kernel.key if self.kernel is not None else ""
 
     def scenario(self, cell: str) -> Mapping[str, Any]:

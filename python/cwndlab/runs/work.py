@@ -63,7 +63,7 @@ class MeasuredRuns:
         object.__setattr__(self, "own_metrics", own_code(q.metric for q in self.quantities))
 
     def without_known(self, ids: Collection[str]) -> MeasuredRuns:
-        """The same for the quantities whose ids are not known, and for those that they are derived from."""
+        """The work for quantities whose ids are not among these, and for those that they are derived from."""
         todo = [q.name for q in self.quantities if self.ids[q.name] not in ids]
         by_name = {q.name: q for q in self.quantities}
         needed: set[str] = set()

@@ -68,7 +68,7 @@ def _t(free: int) -> float:
 
 
 def _independent(controls: Sequence[Floats]) -> list[Floats]:
-    """Those controls that vary apart from the ones before, each scaled to a deviation of 1."""
+    """The controls that are linearly independent of those before, each scaled to a deviation of 1."""
     kept: list[Floats] = []
     for control in controls:
         spread = float(np.std(control))

@@ -43,9 +43,9 @@ class JudgedClaim:
     verdict: Verdict
     parts: tuple[ClaimPart, ...] = ()
     where: str = ""
-    """Where it holds and where not, cell by cell."""
+    """The cells in which it holds, fails and is undecided, in words."""
     tally: str = ""
-    """In how many cells it holds and does not."""
+    """The numbers of cells in which it holds and does not, in words."""
     rests_on: frozenset[tuple[str, str]] = frozenset()
     """The numbers (cell and quantity) that it asks for."""
     conditions: tuple[tuple[Verdict, str], ...] = ()
@@ -53,7 +53,7 @@ class JudgedClaim:
     as_it_stands: Verdict | None = None
     """What a suspect claim would be without the suspicion."""
     comparisons: int = 0
-    """Of random numbers: in how many its verdict might be wrong by chance."""
+    """The number of its comparisons of random numbers, each of which may be wrong by chance."""
 
     @property
     def detail(self) -> str:
@@ -159,7 +159,7 @@ def _conditions(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[tuple[
 
 
 def _describe_cells(tree: ast.expr, evaluator: Evaluator) -> tuple[str, str]:
-    """In how many cells the claim holds, fails and is undecided, and the same with the cells."""
+    """The numbers of cells in which the claim holds, fails and is undecided; then the cells themselves."""
     value = evaluator.value(_inner(tree))
     if not value.condition or len(value.data) < 2:
         return "", ""

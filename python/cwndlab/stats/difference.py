@@ -38,7 +38,7 @@ class NumberDifference:
 
     @property
     def method(self) -> str:
-        """How its interval was made, and of how many replicates."""
+        """The method of its interval, and the number of replicates behind it."""
         interval = self.found
         runs = (
             "" if math.isnan(interval.low) or interval.exact else f", {count_text(interval.n, 'replicate')}"
@@ -53,7 +53,7 @@ class NumberDifference:
         return 1.0 if math.isnan(change) else change
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """The comparison as JSON has it."""
         own = {"cell": self.cell, "quantity": self.quantity, "unit": self.unit, "a": self.a, "b": self.b}
         ends = {"low": self.found.low, "high": self.found.high}
         return {**own, **ends, "method": self.method, "significant": self.significant}
@@ -69,13 +69,13 @@ class DatasetComparison:
 
     @property
     def moved(self) -> list[NumberDifference]:
-        """Those that differ: significant differences first, by size."""
+        """The numbers that differ, significant differences first, then by size."""
         moved = [number for number in self.numbers if not number.equal]
         return sorted(moved, key=lambda number: (not number.significant, -number.change))
 
     @property
     def same(self) -> int:
-        """How many are equal."""
+        """The number of equal numbers."""
         return sum(number.equal for number in self.numbers)
 
 

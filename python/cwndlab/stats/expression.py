@@ -78,7 +78,7 @@ _OVER_CONDITIONS: dict[str, tuple[Callable[[Floats], Floats], bool]] = {
     "count": (count, True),
     "share": (lambda m: np.asarray(count(m) / len(m)), True),
 }
-"""Its effect on the conditions of the cells, and whether it returns a number."""
+"""For each reduction its effect on the conditions of cells, and whether it returns a number."""
 
 _OVER_NUMBERS: dict[str, Callable[[Floats], Floats]] = {
     "min": lambda m: np.asarray(np.min(m, axis=0)),
@@ -101,11 +101,11 @@ class Evaluator:
 
     def __init__(self, results: Results, *, level: float = LEVEL) -> None:
         self.results = results
-        #: How sure a comparison must be to be decided.
+        #: The confidence level at which a comparison is decided.
         self.level = level
         #: Comparisons of random numbers since the last `restart`, each cell counted.
         self.comparisons = 0
-        #: By identity; the node is kept so that no other gets its identity.
+        #: The value of each node, by its `id`; the node is kept so that no other object gets its id.
         self._nodes: dict[int, tuple[ast.expr, Field]] = {}
         self._quantities: dict[str, Field] = {}
         self._text = ""

@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from .results import Results
 
 WRONG = (1.0 - LEVEL) / 2.0
-"""How often at most a comparison is decided wrongly."""
+"""The largest share of comparisons that are decided wrongly."""
 
 
 class Family(NamedTuple):
     """Verdicts that are reported together."""
 
     decided: int
-    """Those that hold or fail (are met or not) by comparisons of random numbers."""
+    """The verdicts that hold or fail (are met or not) by comparisons of random numbers."""
     comparisons: int
-    """Of all verdicts, undecided ones too."""
+    """The comparisons of all verdicts, undecided ones included."""
     firm: int
     """Decided ones that stay decided if all comparisons together are to err in at most 5 %."""
 
     def text(self, what: str) -> str:
-        """Its error in words; `what` are the verdicts: "claims"."""
+        """The chance of error in words; `what` names the verdicts: "claims"."""
         if not self.decided:
             return ""
         up_to = self.comparisons * WRONG
@@ -58,7 +58,7 @@ class Family(NamedTuple):
 
 
 def joint_level(comparisons: int) -> float:
-    """How sure each of so many comparisons must be for all to be right at 95 %."""
+    """The confidence level of each of so many comparisons at which all together are right in 95 %."""
     return 1.0 - (1.0 - LEVEL) / max(1, comparisons)
 
 

@@ -38,7 +38,7 @@ class Field:
     bounds: bool = False
     """A count of conditions: its values are by the estimates, surely, and not excluded."""
     lengths: Mapping[Key, int] | None = None
-    """Of list quantities, as long as they are whole: key without the index -> length."""
+    """The lengths of list quantities that are whole: key without the index -> length."""
     literal: bool = False
     """Written out in the expression: a list `[7, 9]`."""
 
@@ -189,7 +189,7 @@ def as_truth(x: Field, key: Key = ()) -> bool | None:
 
 
 def count(matrix: Floats) -> Floats:
-    """How many conditions (rows) are true: by the estimates, surely, and at most."""
+    """The number of conditions (rows) that are true: by the estimates, at least, and at most."""
     sure = float(np.count_nonzero(matrix == 1.0))
     open_ = float(np.count_nonzero(np.isnan(matrix)))
     return np.array([sure, sure, sure + open_])

@@ -68,9 +68,9 @@ class _Side(NamedTuple):
 
     centre: float
     variance: float
-    """Of the number from so many runs as the source averaged."""
+    """The variance of the number that as many runs give as the source averaged."""
     places: Floats
-    """Of single runs, NaN where not measured."""
+    """The places of single runs, NaN where not measured."""
 
 
 def _unpaired(asked: Asked, own: Sample, base: Sample, fewest: int) -> Interval:

@@ -45,7 +45,7 @@ cover less than 93 %.
 """
 
 SCATTER_OF_MEAN = 1.5
-"""The same of a mean, whose quantiles are those of skewed runs."""
+"""The scatter of a mean from which on it is warned of, as its quantiles are those of skewed runs."""
 
 
 class Interval(NamedTuple):
@@ -287,7 +287,7 @@ def prediction(
 
 
 def _next(y: Floats) -> tuple[float, float]:
-    """Where one more of normal values would lie."""
+    """The prediction interval of one more of normal values."""
     n = len(y)
     middle, error = float(np.mean(y)), float(np.std(y, ddof=1)) * math.sqrt(1.0 + 1.0 / n)
     half = t_quantile(0.5 + LEVEL / 2.0, n - 1) * error

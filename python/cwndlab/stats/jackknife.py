@@ -22,7 +22,7 @@ from cwndlab.base.numbers import ANY, Floats, Range, median
 from .distributions import LEVEL, order_ranks, t_quantile
 
 Blocks: TypeAlias = Sequence[tuple[int, int]]
-"""Of which replicates leave-one-out values are: how many values follow, and from how many measured runs."""
+"""For each stream the number of leave-one-out values, and the number of measured runs behind them."""
 
 NO_SPREAD = 1e-12
 """Estimates nearer to each other than this (relatively) differ by rounding only."""

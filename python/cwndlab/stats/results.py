@@ -53,7 +53,7 @@ class Estimate(NamedTuple):
 
     @property
     def interval(self) -> Interval:
-        """Without the name."""
+        """The value and its interval, without cell, quantity and unit."""
         return Interval(*self[3:])
 
 
@@ -65,7 +65,7 @@ class CellRecords:
         raise NotFoundError(f"no table {name!r} was recorded for cell {cell!r}")
 
     def links(self, cell: str) -> Sequence[str]:
-        """The names of the links that `link` columns number."""
+        """The names of the links, in the order of the numbers in `link` columns."""
         return ()
 
     def average_unit(self, cell: str, link: int) -> str:
@@ -165,7 +165,7 @@ class Results(Cells):
         return self.sample(cell_id, quantity).estimate()
 
     def restrict(self, cells: Sequence[CellInfo]) -> Results:
-        """The same with these cells only; what is known of the values is not computed again."""
+        """The results of these cells alone; samples that were computed are kept."""
         restricted = replace(self, cells=tuple(cells))
         restricted.__dict__["_samples"] = self._samples
         return restricted
@@ -193,7 +193,7 @@ class _EmptyRecords(CellRecords):
     """Records in which nothing happened (`CellRecords`)."""
 
     def table(self, cell: str, name: str) -> Columns:
-        """Its columns, without rows."""
+        """The columns of a record table, without rows."""
         kinds = {"time_ns": np.uint64, "event": np.str_, "segment": np.int64, "connection": np.uint32}
         return {column: np.array([], dtype=kind) for column, kind in kinds.items()}
 

@@ -52,7 +52,7 @@ _NAMES = {"difference": "difference"} | dict.fromkeys(_RATIOS, "ratio")
 
 
 class Streams(NamedTuple):
-    """Which random numbers the runs of a cell depend on: none, those of a seed, or some of its own."""
+    """The random numbers that the runs of a cell depend on: none, those of a seed, or some of its own."""
 
     kind: Literal["exact", "paired", "own"] = "paired"
     id: str = ""
@@ -60,7 +60,7 @@ class Streams(NamedTuple):
 
 
 PAIRED = Streams()
-"""Those of the study's seed."""
+"""The random numbers of the study's seed, which cells share replicate by replicate."""
 
 
 class StreamRuns(NamedTuple):
@@ -104,7 +104,7 @@ class Sample(_Operators):
     controls: tuple[Floats, ...] = ()
     """What the means are freed of: values with the expectation 0, for each replicate."""
     warning: str = ""
-    """Which connections failed, and why."""
+    """The connections that failed, and why."""
 
     def __post_init__(self) -> None:
         runs = np.array(self.runs, dtype=np.float64)
@@ -118,7 +118,7 @@ class Sample(_Operators):
 
     @property
     def n(self) -> int:
-        """How many replicates could be measured."""
+        """The number of replicates that could be measured."""
         return int(np.count_nonzero(~np.isnan(self.runs)))
 
     @property
@@ -168,7 +168,7 @@ class Sample(_Operators):
 
     @cached_property
     def derived(self) -> Derived:
-        """The same as a number to compute with."""
+        """The sample as a `Derived`, to compute with."""
         values = self.values
         point = centre(values, self.statistic)
         warnings = (self.warning,)
@@ -217,14 +217,14 @@ class Derived(_Operators):
     range: Range = ANY
     unit: str = "1"
     size: float = 0.0
-    """Of the largest number that it was added from: what rounding is relative to."""
+    """The magnitude of the largest summand, to which rounding errors are relative."""
     statistic: str = "mean"
     warnings: tuple[str, ...] = ()
     kind: str = ""
-    """How it was made of two numbers (see `intervals.relate`)."""
+    """The operation that made it of two numbers (see `intervals.relate`)."""
     adjusted: bool = False
     quotient: tuple[Derived, Derived] | None = None
-    """Of a ratio of what may be negative: numerator and denominator."""
+    """Numerator and denominator of a ratio whose sides may be negative; None for other numbers."""
 
     @classmethod
     def constant(cls, *values: float) -> Derived:
@@ -278,7 +278,7 @@ class Derived(_Operators):
 
     @property
     def blocks(self) -> Blocks:
-        """Of which replicates its values are."""
+        """The lengths of its streams, and the measured runs of each (see `jackknife.Blocks`)."""
         return [(part.length, part.n) for part in self.parts]
 
     def _fieller(self, above: Derived, below: Derived, level: float) -> tuple[float, float]:
@@ -364,7 +364,7 @@ def relate(kind: str, a: Number | float, b: Number | float) -> Derived:
 
 
 def relate_runs(kind: str, a: Sample, b: Sample) -> Floats:
-    """The same of the single runs of two samples, replicate by replicate."""
+    """The comparison `kind` of the single runs of two samples, replicate by replicate."""
     x, y = a.fill(len(b.runs)), b.fill(len(a.runs))
     n = min(len(x), len(y))
     return intervals.relate(kind, x[:n], y[:n])

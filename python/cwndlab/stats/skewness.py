@@ -22,7 +22,7 @@ MILD = 0.2
 """Standard deviation over mean up to which Student's quantiles stay as they are."""
 
 UNDERSTATED = 1.5
-"""How many times the scatter of a sample, which lacks the tail, that of skewed runs is taken to be."""
+"""The scatter of skewed runs over that of a sample, which lacks their tail."""
 
 
 def stretch(n: int, scatter: float) -> tuple[float, float]:

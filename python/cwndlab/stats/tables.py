@@ -48,10 +48,10 @@ class JudgedCell(NamedTuple):
     cell: str
     quantity: str
     estimate: Estimate | None
-    """None where the study has no such cell."""
+    """The estimate in its unit; None where the study has no such cell."""
     published: Published | None
     judgement: Judgement | None
-    """None where the paper has no number."""
+    """The verdict with its reasons; None where the paper has no number."""
     digits: int | None
     note: str
     corrected: float | None = None
@@ -66,12 +66,12 @@ class JudgedTable(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Of the study's table."""
+        """The id of the study's table."""
         return self.spec.id
 
     @property
     def numbers(self) -> Iterator[JudgedCell]:
-        """Its cells, one row after another."""
+        """The numbers of all cells, one row after another."""
         return itertools.chain.from_iterable(self.cells)
 
     def column(self, cell: JudgedCell) -> Column:
@@ -109,7 +109,7 @@ def measure(
 
 
 def number_of_cell(results: Results, cell: CellInfo, quantity: str, comparison: Compare | None) -> Number:
-    """What a table or a figure shows of a cell, to be estimated or compared with what it shows of others."""
+    """The number that a table or figure shows of a cell: a quantity, or its comparison with another cell."""
     sample = results.sample(cell.id, quantity)
     if comparison is None:
         return sample
@@ -265,7 +265,7 @@ def _finish(
 
 
 def _describe_fit(judgement: Judgement, change: float | None) -> str:
-    """How well a number fits that chose the model; `change` is how far a published change is missed."""
+    """How well a number fits that chose the model; `change` is our change minus the published one."""
     verdict, apart = f"would be \u201c{judgement.verdict}\u201d", judgement.relative_difference
     if change is None and math.isnan(apart):
         return f"The fit {verdict}"
@@ -296,7 +296,7 @@ def find_samples(results: Results, cell: CellInfo, column: Column) -> tuple[Samp
 
 
 def make_asked(spec: Table, column: Column, results: Results) -> Asked:
-    """What a published number is of."""
+    """The comparison, runs and pairing behind a published number."""
     kind = column.compare.kind if column.compare is not None else None
     return Asked(kind, spec.published_runs, results.labels.source_paired)
 

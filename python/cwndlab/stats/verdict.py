@@ -100,7 +100,7 @@ RULE: tuple[tuple[Verdict, str], ...] = (
 )
 
 REACH = 3.0
-"""How many margins away from the published value a number may be that follows the paper's trend."""
+"""A number that follows the paper's trend may be so many margins away from the published value."""
 
 MOST = 100_000
 """More replicates than this are not worth a number."""
@@ -128,7 +128,7 @@ class Judgement(NamedTuple):
     relative_difference: float
     """(measured - published) / |published|; NaN when the published value is 0."""
     prediction_low: float
-    """Where 95 % of further runs (as many as the paper averaged) would lie."""
+    """The lower end of the 95 % prediction interval for as many runs as the paper averaged."""
     prediction_high: float
     compatible: bool | None = None
     """Whether the published value lies there; None where that is unknown."""
@@ -264,7 +264,7 @@ def _sign(x: Interval) -> int:
 
 
 class Incompatible(NamedTuple):
-    """How many of the tested numbers are incompatible, and how many would be if the model were right."""
+    """The count of incompatible numbers, and the count to be expected if the model were right."""
 
     judged: int
     """Numbers compared with random cells, without those that the study marks or does not count."""
@@ -272,7 +272,7 @@ class Incompatible(NamedTuple):
     expected: float
     low: int
     high: int
-    """Between which 95 % of the draws are in which our own runs take the paper's place (`played`)."""
+    """`low` to `high` holds 95 % of the draws in which our own runs take the paper's place (`played`)."""
 
     @property
     def text(self) -> str:

@@ -21,12 +21,12 @@ _SCALARS = {"anyOf": [{"type": kind} for kind in ("boolean", "integer", "number"
 Parameter = Annotated[
     Scalar, WithJsonSchema({"anyOf": [*_SCALARS["anyOf"], {"type": "array", "items": _SCALARS}]})
 ]
-"""A parameter's value; axes are made of lists before this is read, and before the next one is."""
+"""A parameter's value. Files may have a list, which `expand` makes an axis before the model is read."""
 Kernel = Annotated[
     str | None,
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
-"""A kernel's name."""
+"""A kernel's name. Files may have a list, which `expand` makes an axis."""
 
 
 def listed_parameters(raw: Mapping[str, Any]) -> dict[str, list[Any]]:

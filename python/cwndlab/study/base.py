@@ -23,7 +23,7 @@ else:
 
 
 class _Models(ModelMetaclass):
-    """Whose constructors raise StudyError where a value does not fit."""
+    """The metaclass of models whose constructors raise StudyError where a value does not fit."""
 
     def __call__(cls, *args: object, **keys: object) -> object:  # noqa: N805 - of a type of types
         own = cast("type[_Frozen]", cls)

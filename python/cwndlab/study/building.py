@@ -151,7 +151,7 @@ def _check_size(raw: Mapping[str, Any], place: Place) -> None:
 
 
 def _unfit(value: Any, at: KeyPath = ()) -> tuple[KeyPath, str, str] | None:
-    """Where there is what no study has, what is wrong with it, and what would be right; None without."""
+    """The path of the first value that no study has, the problem and the remedy; None if there is none."""
     if isinstance(value, date | time):  # a datetime is a date
         return at, "dates and times of day have no meaning in a study", "write it in quotes"
     if isinstance(value, int) and abs(value) >= 2**64:
@@ -252,7 +252,7 @@ def _check_kinds(raw: Mapping[str, Any]) -> None:
 
 
 def _position(key: str) -> int:
-    """Where a reader looks for a section."""
+    """The place of a section in the usual order."""
     return ORDER.index(key) if key in ORDER else len(ORDER)
 
 

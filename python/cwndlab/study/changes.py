@@ -66,12 +66,12 @@ class Steps(Strict):
 
     @property
     def times(self) -> list[int]:
-        """In ns."""
+        """The times in ns."""
         return [parse_time(time) for time in self.at]
 
     @property
     def values(self) -> list[Any]:
-        """In the core's unit."""
+        """The values in the engine's unit."""
         return [self.parse(value) for value in self.at.values()]
 
 
@@ -94,7 +94,7 @@ class LossSteps(Steps):
     parse = staticmethod(parse_loss)
 
     def impairment(self) -> dict[str, Any]:
-        """As an impairment."""
+        """The steps as an impairment of the scenario."""
         return _schedule("loss-steps", self.times, self.repeat, p=self.values)
 
 
@@ -116,7 +116,7 @@ class DelayTrace(Strict):
 
 
 def _form(value: object) -> str:
-    """Which of the forms of a value that may change this is, by names that are no keys."""
+    """The form of a value that may change, as the discriminator of its union: "steps", "file" or "plain"."""
     if isinstance(value, Steps) or (isinstance(value, dict) and not value.keys() & {"trace", "interval"}):
         return "steps"
     return "file" if isinstance(value, RateTrace | DelayTrace | dict) else "plain"
@@ -176,7 +176,7 @@ class Propagation(NamedTuple):
 
     first_ns: int
     least_ns: int
-    #: What is beyond the smallest delay; None if the delay does not change.
+    #: The impairment that adds what is beyond the smallest delay; None if the delay does not change.
     impairment: dict[str, Any] | None
 
 

@@ -24,7 +24,7 @@ class Wanted(NamedTuple):
 
     @property
     def variations(self) -> int:
-        """How often, at most, every cell is run again."""
+        """The number of combinations with which a cell is run again, at most."""
         return len(self.combinations)
 
 

@@ -161,7 +161,7 @@ def _references(study: StudySpec) -> None:
     findings.report()
 
 
-#: Sections of named things, the key that has the name, and what they are.
+#: Sections whose entries have names: section, key of the name, and what an error calls an entry.
 _UNIQUE = (("quantities", "name", "quantity"), ("tables", "id", "table"), ("figures", "id", "figure"))
 
 

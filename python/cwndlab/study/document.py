@@ -49,7 +49,7 @@ class Document:
 
     @property
     def folder(self) -> Path | None:
-        """Where the files that the study names are."""
+        """The folder of the files that the study names; None for a study built in code."""
         return self.file.parent if self.file is not None else None
 
     @property

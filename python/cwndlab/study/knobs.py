@@ -48,7 +48,7 @@ class Choices(NamedTuple):
     switches: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     def with_words(self, knob: str, words: Iterable[str]) -> Choices:
-        """With more words for a knob, which have no knobs of their own."""
+        """The choices with more words for a knob, which have no knobs of their own."""
         more = {**self.alternatives[knob], **dict.fromkeys(words)}
         return self._replace(alternatives={**self.alternatives, knob: more})
 

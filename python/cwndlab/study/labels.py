@@ -26,9 +26,9 @@ class QuantityInfo(NamedTuple):
     unit: str = ""
     title: str = ""
     range: Range = ANY
-    """Which values it can take."""
+    """The values that it can take."""
     statistic: str = "mean"
-    """Of the replicates: `mean` or `median`."""
+    """The statistic of the replicates: `mean` or `median`."""
     controls: Sequence[str] = ()
     """The quantities of expectation 0 that its means are freed of."""
     centred: bool = False
@@ -36,7 +36,7 @@ class QuantityInfo(NamedTuple):
     many: bool = False
     """Whether it is a list of numbers for each run."""
     margin: Margin | None = None
-    """How near to a published value counts as close, where the study says so."""
+    """The distance from a published value that counts as close, where the study states it."""
 
 
 class AxisInfo(NamedTuple):

@@ -16,7 +16,7 @@ Scope = Literal["flows", "bottleneck", "run"]
 
 #: A table with more columns is divided into one for each measure.
 WIDEST_TABLE = 9
-#: Where no round trip is longer (ns), as in a data centre, times are shown in the unit below.
+#: If no round trip is longer (ns), as in a data centre, times are shown in ms instead of s.
 SHORT_ROUND_TRIP = 10_000_000
 #: A figure with more lines has a panel for each quantity.
 MOST_LINES = 5
@@ -42,7 +42,7 @@ class Measure(NamedTuple):
     parts: tuple[Part, ...] = (Part(),)
     #: Whether it does not exist for transfers without end.
     ends: bool = False
-    #: Its title where packets wait in several lines, of which each flow finds one; "" if that is the same.
+    #: Its title where a queue has several lines, one for each flow; "" if it is the same there.
     of_several: str = ""
 
 
@@ -185,7 +185,7 @@ def _measure_metric(metric: metrics.Metric) -> Measure:
 
 
 def _targets(measure: Measure, flows: Flows, at: KeyPath) -> list[tuple[str, Raw]]:
-    """For whom it is measured, and the options that say so."""
+    """The flows, links or run for which it is measured, each with the options of the metric."""
     if measure.scope == "run":
         return [("", {})]
     if measure.scope == "bottleneck":

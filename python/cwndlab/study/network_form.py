@@ -36,7 +36,7 @@ FASTER = 10
 HOST_RATE = 1_000_000_000
 #: The fastest link that the engine takes.
 MAX_RATE = 400_000_000_000
-#: Between samples of the bottleneck's queue.
+#: The interval between samples of the bottleneck's queue.
 QUEUE_INTERVAL = "10ms"
 
 
@@ -57,7 +57,7 @@ class Expanded:
 
 
 class Side(NamedTuple):
-    """Which directions of the bottlenecks are written, and how their axes and keys are called."""
+    """The directions of the bottlenecks that are written, and the prefix of their axes and keys."""
 
     ways: tuple[str, ...] = ("forward",)
     prefix: str = ""
@@ -68,7 +68,7 @@ class Side(NamedTuple):
         return f"{text}, reverse" if self.at[:1] == ("reverse",) else text
 
     def with_key(self, key: str) -> Side:
-        """The same for the keys of a table."""
+        """The side for the keys of a table in it."""
         return Side(self.ways, f"{self.prefix}{key}_", (*self.at, key))
 
 
@@ -83,7 +83,7 @@ class NetworkForm:
         self.nodes: list[str] = []
         self.links: list[Raw] = []
         self.traffic: list[Raw] = []
-        #: For each axis with round-trip times that change: what its values set.
+        #: For each axis with round-trip times that change, the keys that its values set.
         self.changing: dict[str, list[Raw]] = {}
         tcp = self.raw.setdefault("tcp", {})
         if isinstance(tcp, dict):
@@ -120,7 +120,7 @@ class NetworkForm:
             self.raw["probes"] = {"queue_interval": QUEUE_INTERVAL}
 
     def origin(self, path: KeyPath, written: KeyPath) -> None:
-        """Where a part of the full form is written."""
+        """Notes the path in the short form from which a part of the full form comes."""
         self.full.origins[path] = (self.section, *written)
 
     def _axis(self, name: str, values: Sequence[Any], at: KeyPath, **more: Any) -> None:

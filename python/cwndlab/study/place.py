@@ -1,4 +1,4 @@
-"""Where a part of a study is: its file, line and column, and the usual notation of its key."""
+"""Finds the file, line and column of a part of a study, and the usual notation of its key."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Place(NamedTuple):
         return path
 
     def error(self, path: KeyPath, problem: str, right: str | None = None) -> StudyError:
-        """An error at a key."""
+        """A StudyError at this path, with file, line and key."""
         return self.locate(StudyError(problem, right=right), path)
 
     def locate(self, error: StudyError, path: KeyPath | None = None) -> StudyError:
@@ -97,7 +97,7 @@ def _all_places(text: str) -> Mapping[KeyPath, tuple[int, int]]:
 
 
 def _present(raw: object, path: KeyPath) -> KeyPath:
-    """As much of a path as there is, and the key that is missing there."""
+    """The part of a path that exists in the tables."""
     for index, step in enumerate(path):
         inside = isinstance(raw, Mapping) and step in raw
         inside = inside or (isinstance(raw, list) and isinstance(step, int) and step < len(raw))

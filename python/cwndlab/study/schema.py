@@ -156,7 +156,7 @@ Percent = Annotated[Share, Field(gt=0, lt=1)]
 
 
 class Run(Strict):
-    """How long and how often."""
+    """How long each cell runs, and how often."""
 
     duration: TimeNs = Field(description="simulated time of a run")
     replicates: Annotated[int, Field(ge=1, le=1_000_000)] = Field(1, description="runs of each cell")
@@ -225,7 +225,7 @@ class AxisValue(Strict):
 
 
 class Axis(Strict):
-    """What is varied. Inside the study "$axis" (or "= axis * 2") is the value's name."""
+    """What is varied. "$AXIS" and "= AXIS * 2" elsewhere in the study refer to the name of its value."""
 
     title: str | None = Field(None, description="in reports; default: the axis's name")
     unit: str | None = Field(None, description="of its values, in reports; `--set` converts to it")

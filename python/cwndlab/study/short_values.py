@@ -28,7 +28,7 @@ def check_round_trip(rtt: int | Raw | Sequence[int | Raw], at: KeyPath) -> None:
 
 
 def longest_round_trip(rtts: Sequence[int | Raw | Sequence[int | Raw]]) -> int | None:
-    """The longest of the values that these keys have (ns); None if one changes."""
+    """The longest of these round trips (ns); None if one of them changes during the run."""
     values = [value for rtt in rtts for value in (rtt if isinstance(rtt, list) else [rtt])]
     fixed = [value for value in values if isinstance(value, int)]
     return max(fixed) if len(fixed) == len(values) else None
@@ -57,7 +57,7 @@ def value_labels(values: Sequence[str | Raw]) -> list[str]:
 
 
 def _value_label(value: str | Raw) -> str:
-    """Of a value that may be a change: "100Mbps to 10Mbps every 200ms"."""
+    """The label of a value that may be a change: "100Mbps to 10Mbps every 200ms"."""
     if isinstance(value, str):
         return value
     steps = value.get("at")

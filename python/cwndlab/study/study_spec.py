@@ -36,7 +36,7 @@ class StudySpec:
     catalogue: Catalogue = field(repr=False, hash=False)
     #: The tables with short forms written out and changes made.
     raw: Mapping[str, Any] = field(repr=False, compare=False)
-    #: Where the parts of `raw` were written, where that is elsewhere.
+    #: The path in the file of parts of `raw` that were written elsewhere.
     origins: Mapping[KeyPath, KeyPath] = field(repr=False, compare=False)
     outline: schema.Outline = field(repr=False, compare=False)
     claims: schema.Claims = field(repr=False, compare=False)
@@ -58,7 +58,7 @@ class StudySpec:
 
     @property
     def folder(self) -> Path | None:
-        """Where the files that it names are."""
+        """The folder of the files that it names; None for a study built in code."""
         return self.document.folder
 
     @property

@@ -48,7 +48,7 @@ def parse_rate(value: object) -> int:
 
 
 def parse_zero_rate(value: object) -> int:
-    """As `parse_rate`; a rate may be 0."""
+    """Bits per second, as `parse_rate` reads them; the rate may be 0."""
     return 0 if isinstance(value, str) and re.fullmatch(r"0+\s*[A-Za-z/]+", value) else parse_rate(value)
 
 
@@ -132,7 +132,7 @@ def parse_seconds(value: object) -> float:
 
 
 def seconds(name: str, value: object) -> float:
-    """The same of an argument of this name; StudyError says what would be right."""
+    """Seconds of an argument of this name; StudyError says what would be right."""
     try:
         return parse_seconds(value)
     except ValueError as error:

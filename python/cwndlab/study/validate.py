@@ -225,7 +225,7 @@ def _step(data: Any, step: str | int) -> Any:
 
 
 def _select_kind(models: list[Any], data: Any) -> list[Any]:
-    """Of the models of a union told apart by `kind`, those that the data's kind leaves."""
+    """The models of a union that the data's `kind` leaves; all of them if it leaves none."""
     kind = data.get("kind", "grid") if isinstance(data, Mapping) else None
     fitting = [
         model
@@ -249,7 +249,7 @@ def _example(model: type[BaseModel], path: KeyPath, data: Any) -> str | None:
     return None
 
 
-#: Stand for keys that do not fit and cannot be left out, while the rest is checked.
+#: Values for required keys that do not fit, so that the rest of the study can be checked.
 STAND_INS: dict[str | int, Any] = {
     "duration": "1h",
     "rate": "1Mbps",

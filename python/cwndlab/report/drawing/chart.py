@@ -10,7 +10,7 @@ from .marks import Layer, Places, Row, Spec, draw_layer
 from .scales import BAR_GAP, GROUP_GAP, Band, Numbers, domain_scale, format_number, point_scale
 from .text import LARGE, SMALL, shorten, tenths, text_element, text_lines, text_width
 
-#: Around a chart, between panels, between labels and their axis, below a title, in pixels.
+#: Pixels around a chart, between panels, between labels and their axis, and below a title.
 _EDGE, _BETWEEN, _PADDING, _BELOW = 5, 26, 6, 8
 #: The step from a line of a label, and of a title, to the next.
 _LABEL_LINE, _TITLE_LINE = 14, 16
@@ -67,7 +67,7 @@ def draw_svg(chart: Spec, rows: Mapping[str, Sequence[Row]]) -> str:
 
 
 def _layers(spec: Spec, rows: Mapping[str, Sequence[Row]], data: str = "") -> Iterator[Layer]:
-    """The layers of a panel; each has the data of its own, or of what it is in."""
+    """The layers of a panel, each with its own data set or that of the layer around it."""
     data = spec.get("data", {"name": data})["name"]
     if "layer" not in spec:
         yield Layer.from_spec(spec, rows[data])
@@ -84,7 +84,7 @@ class Panel:
         title = spec.get("title") or []
         self._title: list[str] = [title] if isinstance(title, str) else title
         self.layers = list(_layers(spec, rows))
-        #: Those whose places are on the axes; others are placed in pixels.
+        #: The layers whose marks are placed on the axes; others are placed in pixels.
         self._scaled = [layer for layer in self.layers if layer.channels["y"].get("scale", 0) is not None]
 
     def _channel(self, name: str) -> Spec:
@@ -173,7 +173,7 @@ class Panel:
 
     @cached_property
     def _x_depth(self) -> float:
-        """How far the labels along x reach below the panel."""
+        """Pixels that the labels along x take below the panel."""
         turned = -float((self._x.get("axis") or {}).get("labelAngle", 0))
         if turned:
             longest = max((text_width(line) for _, lines in self._x_labels for line in lines), default=0.0)
@@ -241,7 +241,7 @@ class Panel:
         return text_lines(self._title, x, top + 0.79 * LARGE, _TITLE_LINE, size=LARGE, bold=True)
 
     def draw(self, x: float, y: float, clip: str) -> str:
-        """Its axes and marks, with its top left corner there; `clip` is the name of its area."""
+        """The SVG of axes and marks, with the top left corner at (x, y); `clip` is the id of a clip path."""
         parts = [self._grid(), *self._labels()]
         clipped = False
         for layer in self.layers:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from .marks import Layer, paint, stroke_attributes, symbol
 from .text import SMALL, tenths, text_element, text_width
 
-#: Between a symbol and its label, between columns, and between rows, in pixels.
+#: Pixels between a symbol and its label, between columns, between rows, and of one line.
 _GAP, _COLUMN_GAP, _ROW_GAP, _LINE = 8, 22, 4, 14
-#: Of one without a size of its own, in square pixels.
+#: The area of a symbol without a size of its own, in square pixels.
 _SIZE = 90
 
 
@@ -55,7 +55,7 @@ class Legend(NamedTuple):
         return math.sqrt(self.options.get("symbolSize", _SIZE))
 
     def _columns(self, room: float) -> int:
-        """As many columns as the legend asks for, or as have room."""
+        """The number of columns: what the legend asks for, or fewer if these have no room."""
         widths = [self._width(name) for name in self.names]
         for columns in range(int(self.options.get("columns", len(widths))), 1, -1):
             if sum(self._widths(columns)) <= room + _COLUMN_GAP:
@@ -72,7 +72,7 @@ class Legend(NamedTuple):
         ]
 
     def draw(self, room: float) -> tuple[list[str], float]:
-        """Its elements, from the top left corner, and its height; `room` is the width that it may take."""
+        """The SVG elements of the legend, and its height in pixels; `room` is the width that it may take."""
         elements: list[str] = []
         left = top = 0.0
         if title := self.options.get("title"):

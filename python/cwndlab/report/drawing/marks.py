@@ -83,7 +83,7 @@ class Places(NamedTuple):
         return left + (self.within.width if self.within else self.x.width) / 2
 
     def left(self, layer: Layer, row: Row) -> float | None:
-        """Where the bar of a row begins; None if x is no scale of bars."""
+        """The pixel at which the bar of a row begins; None if x is no scale of bars."""
         spec = layer.channels["x"]
         if not isinstance(self.x, Band) or "field" not in spec or self.x.inner == 1:
             return None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: Between places of a band scale, as a share of their distance: of bars, and of groups of bars.
+#: The gap between bars, and between groups of bars, as a share of the distance of their middles.
 BAR_GAP, GROUP_GAP = 0.1, 0.2
 #: From which quotient on a step of ticks is 10, 5 or 2 times a power of ten (d3-array, `ticks`).
 _STEPS = ((math.sqrt(50), 10), (math.sqrt(10), 5), (math.sqrt(2), 2))
@@ -141,7 +141,7 @@ class Band(NamedTuple):
         return self.step * (1 - self.inner)
 
     def left(self, name: object) -> float:
-        """Where a place begins."""
+        """The pixel at which a place begins."""
         return self.start + self.step * (self.outer + self.names.index(str(name)))
 
     def place(self, name: object) -> float:

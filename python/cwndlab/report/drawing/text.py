@@ -17,7 +17,7 @@ _OTHER = 556
 #: Bold type, and the fonts of other systems, are wider than Helvetica.
 _BOLD, _RESERVE = 1.06, 1.06
 
-#: Of labels and of titles, in pixels.
+#: The font sizes of labels and of titles, in pixels.
 SMALL, LARGE = 12, 13
 
 

@@ -52,7 +52,7 @@ class Job:
         return _parse_scenario(self.scenario) if self.content is None else self.content
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to other processes: the scenario only once."""
+        """The state that other processes get: the scenario as JSON, not as a mapping in addition."""
         return {**self.__dict__, "content": None}
 
 
@@ -69,7 +69,7 @@ class Outcome(NamedTuple):
     job: Job
     values: Mapping[str, Value]
     packets: int
-    #: Its record tables as `tables.encode_tables` writes them, if they are kept.
+    #: Its record tables as `encode_tables` writes them, if they are kept.
     records: bytes | None = None
     error: str | None = None
     #: What to do about the error, where something can be done.
@@ -85,36 +85,36 @@ class Outcome(NamedTuple):
 
 
 class Progress:
-    """Hears of a run as it continues, and shows nothing. What shows something derives from it."""
+    """Is notified as a run proceeds, and shows nothing; displays derive from it."""
 
     def start(self, cells: int, replicates: int, done: int) -> None:
-        """At the beginning: all cells, all replicates, those that were kept from before."""
+        """Is called first, with the numbers of cells, of replicates, and of replicates kept from before."""
 
     def advance(self, packets: int) -> None:
-        """After each replicate."""
+        """Is called after each replicate, with its packet-hops."""
 
     def under_way(self, replicates: float) -> None:
-        """Twice a second: what is done of the runs under way, the sum of their shares."""
+        """Is called twice a second, with the sum of the shares that runs under way have done."""
 
     def cell_done(self) -> None:
-        """After the last replicate of a cell."""
+        """Is called after the last replicate of a cell."""
 
     def add_replicates(self, replicates: int, cells: int) -> None:
-        """Sequential stopping asks for so many more, of cells that were finished without them."""
+        """Is called when sequential stopping requests more replicates of so many finished cells."""
 
     def note(self, line: str) -> None:
-        """Something to report at once, such as a run that is repeated."""
+        """Reports a line at once, such as that a run is repeated."""
 
     def time_left(self, seconds: float | None) -> None:
-        """Every second while runs on a kernel are under way: how long they will take, if that is known."""
+        """Is called each second of runs on a kernel, with the seconds that are left, if known."""
 
 
-#: Asked about every 100 ms whether to stop, with the share of its duration that a run has simulated.
+#: Is asked each 100 ms whether a run is to stop, with the share of its duration that it has simulated.
 Stopped: TypeAlias = Callable[[float], bool]
 
 
 def never_stop(share: float) -> bool:
-    """For a run that nothing stops."""
+    """The `Stopped` of a run that nothing stops."""
     return False
 
 
@@ -147,7 +147,7 @@ class SharedStore(Protocol):
 
     @property
     def public_place(self) -> str:
-        """Where it is, without credentials."""
+        """The address of the store, without credentials."""
 
     def wrap(self, executor: Executor) -> Executor:
         """An executor that takes from the store what is there, and puts there what `executor` performs."""

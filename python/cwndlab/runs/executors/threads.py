@@ -18,7 +18,7 @@ from .protocol import Job, Outcome, Progress, Work
 #: Work in one batch: enough to make handing it over cheap, little enough to stop quickly.
 CHUNK_S = 0.05
 MAX_CHUNK = 64
-#: How often the progress of the runs under way is reported.
+#: Seconds between reports on the progress of the runs under way.
 REPORT_S = 0.5
 #: Work in one batch with a shared store, whose answers are slower.
 SHARED_CHUNK_S = 1.0
@@ -29,7 +29,7 @@ class Threads:
     """The executor for this machine."""
 
     count: int | None = None
-    #: How much work is handed over at a time.
+    #: Seconds of work in one batch.
     chunk_s: float = CHUNK_S
     watcher: Progress = field(default_factory=Progress)
 
@@ -53,7 +53,7 @@ class _Pool:
         count = wanted.count or available()
         self.chunk_s = wanted.chunk_s
         self.watcher = wanted.watcher
-        #: Of each thread's run, the share that is done.
+        #: The share of its run that each thread has done.
         self.shares = [0.0] * count
         self.jobs = jobs
         self.work = work

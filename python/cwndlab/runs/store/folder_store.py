@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 #: Errors of a lock that another process has.
 _HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-#: How long a lock is waited for: a killed process's child may have it until its own program starts.
+#: Seconds to wait for a lock, which a killed process's child may hold until its own program starts.
 _LOCK_WAIT_S, _LOCK_STEP_S = 2.0, 0.02
 
 
@@ -69,7 +69,7 @@ def _try_lock(file: IO[bytes]) -> None:
 
 #: The largest record tables that are read, in bytes.
 MAX_RECORDS = 1 << 40
-#: How often a reader looks again for files that a writer replaces meanwhile.
+#: Attempts of a reader to open files that a writer replaces meanwhile.
 _LOOKS = 5
 _JOURNAL = re.compile(r"journal-[0-9]+\.log\Z")
 
@@ -296,7 +296,7 @@ def _records_name(key: str) -> str:
     return f"records/{key[:2]}/{key}.arrows"
 
 
-#: Where outcomes are kept.
+#: A store of outcomes, in memory or in a folder.
 Kept: TypeAlias = MemoryStore | FolderStore
 
 
