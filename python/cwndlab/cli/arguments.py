@@ -51,7 +51,7 @@ def set_words(ctx: typer.Context, incomplete: str) -> list[str]:
     from cwndlab.study.values import text
 
     try:
-        # An option without its value ends the parsing before arguments get their names.
+        # typer has not named the arguments yet if an option still lacks its value.
         study = Study.load(ctx.params.get("study") or next(iter(ctx.args), ""))
     except CwndlabError:
         return []

@@ -27,7 +27,7 @@ def code_digest(metric: str | None) -> str:
     own = None if metric is None else _declared.find(metric)
     if own is None:
         return _digest(metric)
-    # A cell of a notebook uses what other cells define, as it is now.
+    # A function of a notebook also depends on what other cells define, as it is now.
     used = "" if own.code.whole else digest_of_values(own.measure, f"metric {own.name}")
     return f"{own.code.digest}{used} {_digest(None)}"
 

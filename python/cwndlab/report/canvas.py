@@ -78,7 +78,7 @@ SYMBOL_GAP, COLUMN_GAP = 8, 22
 """Between a symbol of a legend and its label, and between its columns, in pixels."""
 
 PANELS = 12
-"""More of them in one figure can no longer be compared by eye."""
+"""Most panels of one figure, as more can no longer be compared by eye."""
 
 CROWD = 200
 """From so many packets in one panel on, marks are smaller."""

@@ -12,7 +12,7 @@ from cwndlab.study.shorthand import NETWORKS
 
 #: Keys of a short form that are shown by their value alone, in this order.
 _PLAIN = ("preset", "rate", "rtt", "queue")
-#: Keys of a flow that its name or count shows, or that say only when it runs.
+#: Keys of a flow that are left out, as its name and count show them.
 _OF_NAME = frozenset({"name", "cc", "stack", "count"})
 #: Links of a full form that are listed; more are counted.
 _MOST_LINKS = 3

@@ -238,7 +238,7 @@ class RunResult:
         return Samples.from_results(self.results, quantity, flows)
 
     def __iter__(self) -> Iterator[str]:
-        """The names that `run[NAME]` takes; what is measured for each flow has one."""
+        """The names that `run[NAME]` takes; a quantity that is measured for each flow has one name."""
         groups = group_flows(self.study.outline.quantities)
         names = {own: name for name, flows in groups.items() for own in flows.values()}
         infos = self.results.labels.quantities

@@ -89,5 +89,5 @@ def describe_choices(study: StudySpec, chosen: Mapping[str, Scalar]) -> str:
 
 
 def is_selected(axes: Mapping[str, Scalar], where: Where) -> bool:
-    """Whether a cell has the given axis values."""
+    """Whether a cell with these axes is among those that `where` selects."""
     return all(name in axes and is_among(axes[name], as_list(chosen)) for name, chosen in where.items())

@@ -16,7 +16,7 @@ Spec: TypeAlias = dict[str, Any]
 
 #: What the charts call the colour of the text around them, which Vega-Lite has no name for.
 INK = "#010203"
-#: What a mark has where its layer says nothing.
+#: The colour, and the area of a point in square pixels, of layers that state none.
 _COLOUR, _POINT_SIZE = "#4c78a8", 30
 #: A condition on the data that a mark shows: `datum.field === 'word'` or `datum.field <= number`.
 _CONDITION = re.compile(r"datum\.(\w+) (?:=== '([^']*)'|<= (-?[\d.e+]+))")
