@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cwndlab.api import Study
+from cwndlab.apps.check import estimate
 from cwndlab.apps.check.estimate import excess_of_budget
-from cwndlab.runs import estimate
 
 TEXT = """
 title = "Many packets"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from cwndlab import metrics
 from cwndlab.base.errors import KeyPath, nearest, problem_at
 from cwndlab.base.writing import with_unit
+
+if TYPE_CHECKING:
+    from cwndlab.metrics import Metric
 
 Raw = dict[str, Any]
 Scope = Literal["flows", "bottleneck", "run"]
@@ -142,6 +144,8 @@ def make_quantities(name: str, flows: Flows, at: KeyPath) -> Measured:
     """The quantities of one entry of `measure`; StudyError if nothing is called so."""
     measure = MEASURES.get(name) or next((other for other in MEASURES.values() if other.metric == name), None)
     if measure is None:
+        from cwndlab import metrics  # the list of commands needs only names of measures
+
         if name not in metrics.names():
             names = sorted({*MEASURES, *metrics.names()})
             raise problem_at(at, f'there is no measure or metric "{name}"', nearest_metric(name, names))
@@ -175,7 +179,7 @@ def make_quantities(name: str, flows: Flows, at: KeyPath) -> Measured:
     return Measured(name, title, unit, quantities, headings)
 
 
-def _measure_metric(metric: metrics.Metric) -> Measure:
+def _measure_metric(metric: Metric) -> Measure:
     """A metric without a form of its own: for each flow, link or run, as its options say."""
     scope: Scope = (
         "flows" if "traffic" in metric.options else "bottleneck" if "link" in metric.options else "run"

@@ -13,8 +13,6 @@ from cwndlab.cli.output import MOST_CELLS, echo, echo_json
 from cwndlab.runs.progress import span
 from cwndlab.runs.run_options import RunOptions
 
-from .study_warnings import same_replicates, study_warnings
-
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan
     from cwndlab.study.study_spec import StudySpec
@@ -37,6 +35,7 @@ def check(
     from cwndlab.runs.executors.threads import available
 
     from .estimate import estimate_seconds
+    from .study_warnings import study_warnings
 
     loaded = load(study, set_, more, cc=cc, metrics=metric)
     plan = loaded.plan(replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
@@ -88,6 +87,8 @@ def expand(
 
 def _show_runs(plan: Plan, some: Plan) -> None:
     """Prints how many runs a plan has, by some of its cells."""
+    from .study_warnings import same_replicates
+
     fixed = sum(cell.deterministic for cell in some.cells)
     each = _range({some.count_replicates(cell) for cell in some.cells if not cell.deterministic})
     each += f" replicate{'s' * (each != '1')} each" + (f" (1 of {fixed} without randomness)" if fixed else "")
