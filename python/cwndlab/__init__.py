@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from cwndlab.base import interrupts, moved
+from cwndlab.base import importing
 
-interrupts.end_quietly()  # before what takes time
-moved.put_up()
+importing.end_quietly()  # before what takes time
+importing.put_up()
 
 # ruff: noqa: E402
 from cwndlab._core import AckReport, CongestionControl, LossEvent, RateSample, version

@@ -11,9 +11,9 @@ from cwndlab import Dumbbell, Flow, Run, Study
 from cwndlab._core import BudgetError
 from cwndlab.apps.diagnosis.budget_figure import COLOURS, OTHER, BudgetKey, short_names
 from cwndlab.apps.diagnosis.time_budgets import budget_columns
+from cwndlab.apps.headline.conditions import network_words
 from cwndlab.apps.twin.twin import budget_text
 from cwndlab.records.critical_path import PARTS
-from cwndlab.report.conditions import network_words
 from cwndlab.report.methods import describe_run
 from cwndlab.runs.campaign import Campaign
 from cwndlab.runs.executors.protocol import Job, Stopped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 
-from cwndlab.report.conditions import network_words
+from cwndlab.apps.headline.conditions import network_words
 
 
 def words(text: str) -> tuple[str, ...]:

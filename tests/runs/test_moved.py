@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from cwndlab.base.moved import MOVED
+from cwndlab.base.importing import MOVED
 
 
 @pytest.mark.parametrize("name", MOVED)

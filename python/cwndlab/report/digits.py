@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from cwndlab.base.writing import join_words
@@ -98,6 +99,11 @@ def difference(seconds: float) -> str:
     """A time difference in milliseconds, with its sign."""
     ms = 1000 * seconds
     return "±0.0 ms" if abs(ms) < 0.05 else with_true_minus(f"{ms:+.1f} ms")
+
+
+def space_unit(quantity: str) -> str:
+    """A quantity of a study file, with a space before its unit."""
+    return re.sub(r"^(\d[\d.]*)([A-Za-z])", r"\1 \2", quantity)
 
 
 # ── the columns of a table: those that tell nothing are left out, and others have numbers alike ────────────

@@ -18,7 +18,7 @@ from cwndlab.base.writing import with_unit
 from cwndlab.study.document import shipped_studies
 from cwndlab.study.values import text
 
-from .conditions import network_words, space_unit
+from .digits import space_unit
 from .model import Definition, Fact
 
 if TYPE_CHECKING:
@@ -113,7 +113,8 @@ def describe_run(
         words.append(f"Linux {', '.join(releases)}, {stack.get('about') or 'stack ' + stack['name']}")
     if max(replicates) > 1:
         words.append("95 % intervals")
-    return (*network_words(tables), *words, _command_again(content).removesuffix(" -o DIR"))
+    network: tuple[str, ...] = import_module("cwndlab.apps.headline.conditions").network_words(tables)
+    return (*network, *words, _command_again(content).removesuffix(" -o DIR"))
 
 
 def _commit(git: str | None) -> str:

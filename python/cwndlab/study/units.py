@@ -15,13 +15,17 @@ from cwndlab import _core
 from cwndlab.base.errors import StudyError, nearest
 
 
-def _parsed(parse: Callable[[str], int], text: str) -> int:
-    """What the core reads; its error names the nearest unit if one is near."""
+def _parse(value: object, parse: Callable[[str], int], kind: str, example: str) -> int:
+    """What the core reads of a text; ValueError says what would be right, and names the nearest unit."""
+    if not isinstance(value, str):
+        raise ValueError(
+            f'{value!r} is not a {kind}; write a number and its unit in quotes, like "{example}"'
+        )
     try:
-        return parse(text)
+        return int(parse(value))
     except ValueError as error:
         message = str(error)
-        given = re.search(r"[A-Za-zµ/]+\s*\Z", text)
+        given = re.search(r"[A-Za-zµ/]+\s*\Z", value)
         units = re.search(r"one of (.*?), like", message)
         if given and units and "unit is unknown" in message:
             unit = nearest(given[0].strip(), units[1].split())
@@ -32,17 +36,12 @@ def _parsed(parse: Callable[[str], int], text: str) -> int:
 
 def parse_time(value: object) -> int:
     """Nanoseconds of "50ms"; ValueError says what would be right."""
-    if not isinstance(value, str):
-        raise ValueError(f'{value!r} is not a time; write a number and its unit in quotes, like "50ms"')
-    return int(_parsed(_core.parse_time, value))
+    return _parse(value, _core.parse_time, "time", "50ms")
 
 
 def parse_rate(value: object) -> int:
     """Bits per second of "1.5Mbps" (decimal prefixes)."""
-    if not isinstance(value, str):
-        raise ValueError(f'{value!r} is not a rate; write a number and its unit in quotes, like "1.5Mbps"')
-    rate = int(_parsed(_core.parse_rate, value))
-    if rate == 0:
+    if (rate := _parse(value, _core.parse_rate, "rate", "1.5Mbps")) == 0:
         raise ValueError("a rate must be above 0bps")
     return rate
 
@@ -54,9 +53,7 @@ def parse_zero_rate(value: object) -> int:
 
 def parse_bytes(value: object) -> int:
     """Bytes of "64KiB"."""
-    if not isinstance(value, str):
-        raise ValueError(f'{value!r} is not a size; write a number and its unit in quotes, like "1460B"')
-    return int(_parsed(_core.parse_bytes, value))
+    return _parse(value, _core.parse_bytes, "size", "1460B")
 
 
 def parse_share(value: object) -> float:

@@ -1,1 +1,1 @@
-"""What a figure or a table shows, in sentences: the finding of a study that states none."""
+"""The lines at the head of a report: conditions of a study, and what it shows if it states no finding."""

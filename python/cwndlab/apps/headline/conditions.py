@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cwndlab.base.writing import join_words
+from cwndlab.report.digits import space_unit
 from cwndlab.study.shorthand import NETWORKS
 
 #: Keys of a short form that are shown by their value alone, in this order.
@@ -204,8 +205,3 @@ def _value_text(value: object) -> str:
 
 def _words(key: str) -> str:
     return key.replace("_", " ")
-
-
-def space_unit(quantity: str) -> str:
-    """A quantity of a study file, with a space before its unit."""
-    return re.sub(r"^(\d[\d.]*)([A-Za-z])", r"\1 \2", quantity)
