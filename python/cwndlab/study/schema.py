@@ -225,7 +225,7 @@ class AxisValue(Strict):
 
 
 class Axis(Strict):
-    """What is varied. "$AXIS" and "= AXIS * 2" elsewhere in the study refer to the name of its value."""
+    """What is varied. Elsewhere in the study, "$axis" (or "= axis * 2") is the name of its value."""
 
     title: str | None = Field(None, description="in reports; default: the axis's name")
     unit: str | None = Field(None, description="of its values, in reports; `--set` converts to it")

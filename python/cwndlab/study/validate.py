@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -91,25 +91,34 @@ _UNITS = {
 }
 
 
-#: Keys until 0.2 by their models, and what takes their place.
-_FORMER = {
-    ("Quantity", "phase"): 'window = "PHASE"',
-    ("Quantity", "whole_run"): 'window = "run"',
-    ("Quantity", "of"): 'derived = "a / b"',
-    ("Quantity", "by"): 'derived = "a / b"',
-    ("Grid", "fix"): "where = { … }",
-    ("Grid", "restrict"): "where = { … }",
+#: Keys until 0.2 by their models, and what takes their place in a table.
+_FORMER: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], str]] = {
+    ("Quantity", "phase"): lambda table: f'window = "{table["phase"]}"',
+    ("Quantity", "whole_run"): lambda table: 'window = "run"',
+    ("Quantity", "of"): lambda table: f'derived = "{_write_expression(table)}"',
+    ("Quantity", "by"): lambda table: f'derived = "{_write_expression(table)}"',
+    ("Grid", "fix"): lambda table: "where = { … }",
+    ("Grid", "restrict"): lambda table: "where = { … }",
 }
+
+
+def _write_expression(table: Mapping[str, Any]) -> str:
+    """A derived quantity whose kind and operands have keys of their own, as an expression."""
+    kind, of, by = (table.get(key, key) for key in ("derived", "of", "by"))
+    signs = {"sum": "+", "difference": "-", "product": "*"}
+    return f"increase({by}, {of})" if kind == "increase" else f"{of} {signs.get(kind, '/')} {by}"
 
 
 def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[KeyPath, str, str | None, int]:
     path = _path_in(data, detail)
     kind, message = detail["type"], detail["msg"]
     if kind == "extra_forbidden":
-        key, models = str(path[-1]), _models_at(model, path[:-1], data)
+        key, table, models = str(path[-1]), data, _models_at(model, path[:-1], data)
+        for step in path[:-1]:
+            table = _step(table, step)
         for candidate in models:
-            if (right := _FORMER.get((candidate.__name__, key))) is not None:
-                return path, f"there is no key {key!r} any more", f"write {right}", 0
+            if (replacement := _FORMER.get((candidate.__name__, key))) is not None:
+                return path, f"there is no key {key!r} any more", f"write {replacement(table)}", 0
         keys = [field.alias or name for model in models for name, field in model.model_fields.items()]
         keys = [name for name in keys if name != key]  # of another form of the value
         return path, f"unknown key {key!r}", nearest(key, keys), 0
