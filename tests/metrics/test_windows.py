@@ -194,7 +194,7 @@ def test_counters_that_a_run_did_not_keep_are_no_numbers() -> None:
         ('window = ["20ms", "10ms"]', "before it begins", ""),
         ('window = ["20", "10ms"]', "it has no unit", ""),
         ('window = "late"', 'there is no phase "late"', ""),
-        ('phase = "late"', "there is no key 'phase' any more", 'write window = "PHASE"'),
+        ('phase = "late"', "there is no key 'phase' any more", 'write window = "late"'),
         ("whole_run = true", "there is no key 'whole_run' any more", 'write window = "run"'),
     ],
 )
