@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         Topology,
         Traffic,
     )
-    from cwndlab.study.shorthand import Dumbbell, Flow, ParkingLot
+    from cwndlab.study.shorthand import Dumbbell, FabricFlow, Flow, LeafSpine, ParkingLot
 
 __version__ = version()
 __all__ = [
@@ -87,10 +87,12 @@ __all__ = [
     "Estimate",
     "ExplorePage",
     "ExtraError",
+    "FabricFlow",
     "Figure",
     "Flow",
     "Grid",
     "Impairment",
+    "LeafSpine",
     "Link",
     "LossEvent",
     "NotFoundError",
@@ -146,7 +148,7 @@ _HOMES = {
         *("App", "Axis", "AxisValue", "Direction", "Distribution", "Grid", "Impairment", "Link", "Probes"),
         *("Quantity", "Queue", "Run", "Tcp", "TcpGroup", "Topology", "Traffic"),
     ),
-    "cwndlab.study.shorthand": ("Dumbbell", "Flow", "ParkingLot"),
+    "cwndlab.study.shorthand": ("Dumbbell", "FabricFlow", "Flow", "LeafSpine", "ParkingLot"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

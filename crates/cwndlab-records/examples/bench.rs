@@ -139,6 +139,7 @@ fn scenario(workload: &Workload, duration: Time) -> Scenario {
         nodes: (0..2 + 2 * workload.pairs).map(|i| i.to_string()).collect(),
         links,
         routes: Vec::new(),
+        ecmp: false,
         tcp: vec![tcp()],
         distributions: Distributions::default(),
         traffic: (0..workload.flows).map(traffic).collect(),

@@ -16,5 +16,5 @@ mod routes;
 mod scenario;
 
 pub use refusal::{invalid, KnobError, Place, Refusal, ScenarioError, Unknown};
-pub use routes::{Routes, DELIVER};
+pub use routes::{Paths, Routes, DELIVER};
 pub use scenario::{LinkSpec, MessageSizes, ProbeSpec, RouteSpec, Scenario, TrafficSpec};

@@ -9,13 +9,44 @@ use crate::scenario::Scenario;
 /// The mark that ends each route in [`Routes::hops`]: the packet has reached its destination.
 pub const DELIVER: u32 = u32::MAX;
 
+/// The most paths among which the connections between two nodes are spread.
+const MOST_PATHS: usize = 64;
+
+/// The paths between two nodes, one behind the other in [`Routes::hops`], all of the same length: one, unless
+/// [`Scenario::ecmp`] spreads connections over all shortest paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paths {
+    /// Position in [`Routes::hops`] of the first path's first hop.
+    pub start: u32,
+    count: u16,
+    /// Hops of each path, with the mark at its end.
+    length: u16,
+}
+
+impl Paths {
+    /// The position of the first hop of the path that a connection with this hash takes.
+    pub fn choose(self, hash: u64) -> u32 {
+        self.start + (hash % u64::from(self.count)) as u32 * u32::from(self.length)
+    }
+
+    /// Whether there are several paths.
+    pub fn are_several(self) -> bool {
+        self.count > 1
+    }
+
+    /// The positions of the first hops of all paths.
+    pub fn starts(self) -> impl Iterator<Item = u32> {
+        (0..u64::from(self.count)).map(move |hash| self.choose(hash))
+    }
+}
+
 /// All routes that the traffic uses. A packet carries the position of its next hop in `hops`; the hop after that is the
 /// next element.
 #[derive(Debug, Default)]
 pub struct Routes {
     /// Link indices, each route ended by [`DELIVER`].
     pub hops: Vec<u32>,
-    starts: BTreeMap<(u32, u32), u32>,
+    found: BTreeMap<(u32, u32), Paths>,
     /// The index of the scenario's explicit route between two nodes; the first one, if there are several.
     explicit: BTreeMap<(u32, u32), usize>,
     /// Links that leave each node, in order of their index.
@@ -40,50 +71,103 @@ impl Routes {
         Routes { leaving, explicit: ends.collect(), ..Routes::default() }
     }
 
-    /// The links on the route that a run uses between two nodes: the explicit route or the shortest path; `None` if
-    /// there is no path.
+    /// The links on the paths that a run uses between two nodes; empty if there is no path.
     ///
     /// # Errors
     ///
     /// If the scenario's explicit route between them is not a chain of links.
-    pub fn between(&mut self, scenario: &Scenario, from: u32, to: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
+    pub fn between(&mut self, scenario: &Scenario, from: u32, to: u32) -> Result<Vec<Vec<u32>>, ScenarioError> {
         if !self.explicit.contains_key(&(from, to)) && self.shortest_path(scenario, from, to).is_none() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        let start = self.resolve(scenario, from, to)?;
-        Ok(Some(self.links(start).collect()))
+        let paths = self.resolve(scenario, from, to)?;
+        Ok(paths.starts().map(|start| self.links(start).collect()).collect())
     }
 
-    /// The links of the route that begins at this position.
+    /// The links of the path that begins at this position.
     pub fn links(&self, start: u32) -> impl Iterator<Item = u32> + '_ {
         self.hops[start as usize..].iter().copied().take_while(|&hop| hop != DELIVER)
     }
 
-    /// Returns the position in `hops` of the first hop of the route between two nodes: the explicit route, if the
-    /// scenario has one, or else the path with the fewest hops; ties go to the lower link index.
+    /// Finds the paths between two nodes: the explicit route, if the scenario has one, or else the path with the fewest
+    /// hops; ties go to the lower link index. With [`Scenario::ecmp`], all paths with the fewest hops.
     ///
     /// # Errors
     ///
     /// If no link leads there, or an explicit route of the scenario does not.
-    pub fn resolve(&mut self, scenario: &Scenario, from: u32, to: u32) -> Result<u32, ScenarioError> {
-        if let Some(&start) = self.starts.get(&(from, to)) {
-            return Ok(start);
+    pub fn resolve(&mut self, scenario: &Scenario, from: u32, to: u32) -> Result<Paths, ScenarioError> {
+        if let Some(&paths) = self.found.get(&(from, to)) {
+            return Ok(paths);
         }
-        let links = match self.explicit.get(&(from, to)) {
+        let all = match self.explicit.get(&(from, to)) {
             Some(&index) => {
                 check_route(scenario, index)?;
-                scenario.routes[index].via.clone()
+                vec![scenario.routes[index].via.clone()]
             }
-            None => self.shortest_path(scenario, from, to).ok_or_else(|| {
-                let name = |node: u32| &scenario.nodes[node as usize];
-                invalid("topology", format!("no path leads from node {} to node {}", name(from), name(to)))
-            })?,
+            None if scenario.ecmp => self.shortest_paths(scenario, from, to),
+            None => self.shortest_path(scenario, from, to).into_iter().collect(),
         };
-        let start = self.hops.len() as u32;
-        self.hops.extend(links);
-        self.hops.push(DELIVER);
-        self.starts.insert((from, to), start);
-        Ok(start)
+        let Some(first) = all.first() else {
+            let name = |node: u32| &scenario.nodes[node as usize];
+            return Err(invalid("topology", format!("no path leads from node {} to node {}", name(from), name(to))));
+        };
+        let Ok(length) = u16::try_from(first.len() + 1) else {
+            return Err(invalid(
+                "topology",
+                format!("a route has {} links; the most are {}", first.len(), u16::MAX - 1),
+            ));
+        };
+        let paths = Paths { start: self.hops.len() as u32, count: all.len() as u16, length };
+        for path in all {
+            self.hops.extend(path);
+            self.hops.push(DELIVER);
+        }
+        self.found.insert((from, to), paths);
+        Ok(paths)
+    }
+
+    /// All paths with the fewest hops, those by links of lower index first; at most [`MOST_PATHS`].
+    fn shortest_paths(&self, scenario: &Scenario, from: u32, to: u32) -> Vec<Vec<u32>> {
+        let mut distance = vec![u32::MAX; scenario.nodes.len()];
+        distance[from as usize] = 0;
+        let mut frontier = VecDeque::from([from]);
+        while let Some(node) = frontier.pop_front() {
+            for &index in &self.leaving[node as usize] {
+                let next = scenario.links[index as usize].to as usize;
+                if distance[next] == u32::MAX {
+                    distance[next] = distance[node as usize] + 1;
+                    frontier.push_back(next as u32);
+                }
+            }
+        }
+        let (mut paths, goal) = (Vec::new(), distance[to as usize]);
+        if goal == u32::MAX {
+            return paths;
+        }
+        // Depth first, with the links still to be tried of each node on the way.
+        let (mut path, mut untried) = (Vec::new(), vec![self.leaving[from as usize].iter()]);
+        while let Some(links) = untried.last_mut() {
+            let Some(&index) = links.next() else {
+                untried.pop();
+                path.pop();
+                continue;
+            };
+            let next = scenario.links[index as usize].to;
+            if distance[next as usize] as usize != untried.len() || untried.len() > goal as usize {
+                continue;
+            }
+            path.push(index);
+            if next == to {
+                paths.push(path.clone());
+                if paths.len() == MOST_PATHS {
+                    break;
+                }
+                path.pop();
+            } else {
+                untried.push(self.leaving[next as usize].iter());
+            }
+        }
+        paths
     }
 
     fn shortest_path(&mut self, scenario: &Scenario, from: u32, to: u32) -> Option<Vec<u32>> {
@@ -183,8 +267,9 @@ mod tests {
 
     fn route(scenario: &Scenario, from: u32, to: u32) -> Result<Vec<u32>, String> {
         let mut routes = Routes::new(scenario);
-        let start = routes.resolve(scenario, from, to).map_err(|error| error.to_string())?;
-        Ok(routes.links(start).collect())
+        let paths = routes.resolve(scenario, from, to).map_err(|error| error.to_string())?;
+        assert!(!paths.are_several());
+        Ok(routes.links(paths.start).collect())
     }
 
     #[test]
@@ -203,6 +288,31 @@ mod tests {
         assert_eq!(route(&chain, 0, 1), Ok(vec![0]));
         let ring = scenario(&[(0, 1), (1, 2), (2, 1)], "");
         assert!(route(&ring, 0, 3).unwrap_err().contains("no path leads from node a to node d"));
+    }
+
+    #[test]
+    fn with_ecmp_all_shortest_paths_are_found_and_a_hash_chooses_one() {
+        // Two spines, two leaves (1 and 2 behind host 0), and a detour that is longer.
+        let mut fabric = scenario(&[(0, 1), (0, 2), (1, 3), (2, 3), (1, 2), (0, 1)], "");
+        fabric.ecmp = true;
+        let mut routes = Routes::new(&fabric);
+        assert_eq!(routes.between(&fabric, 0, 3).unwrap(), [[0, 2], [1, 3], [5, 2]]);
+        let paths = routes.resolve(&fabric, 0, 3).unwrap();
+        let taken: Vec<Vec<u32>> = (0..4).map(|hash| routes.links(paths.choose(hash)).collect()).collect();
+        assert_eq!(taken, [vec![0, 2], vec![1, 3], vec![5, 2], vec![0, 2]]);
+        assert!(routes.between(&fabric, 3, 0).unwrap().is_empty());
+        assert_eq!(routes.between(&fabric, 0, 2).unwrap(), [[1]]);
+        let explicit = Scenario { routes: scenario(&[], r#"{"from":0,"to":3,"via":[1,3]}"#).routes, ..fabric };
+        assert_eq!(Routes::new(&explicit).between(&explicit, 0, 3).unwrap(), [[1, 3]]);
+    }
+
+    #[test]
+    fn paths_beyond_the_most_are_left_out() {
+        let links: Vec<(u32, u32)> = (0..20).flat_map(|_| [(0, 1), (1, 2)]).collect();
+        let many = Scenario { ecmp: true, ..scenario(&links, "") };
+        let found = Routes::new(&many).between(&many, 0, 2).unwrap();
+        assert_eq!(found.len(), MOST_PATHS);
+        assert!(found.iter().all(|path| path.len() == 2 && path[0] % 2 == 0 && path[1] % 2 == 1));
     }
 
     #[test]

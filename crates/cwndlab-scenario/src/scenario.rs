@@ -33,6 +33,10 @@ pub struct Scenario {
     /// Explicit routes. All other routes are shortest paths in hops; ties go to the lower link index.
     #[serde(default)]
     pub routes: Vec<RouteSpec>,
+    /// Whether connections are spread over all shortest paths of equal cost, each direction by a hash of its
+    /// own, as routers do. The paths of a connection do not change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ecmp: bool,
     /// Endpoint configurations, referred to by index.
     pub tcp: Vec<TcpConfig>,
     /// Distributions that several traffic entries share, by name.

@@ -125,6 +125,8 @@ class _Compiler:
             "traffic": traffic,
             "probes": probes,
         }
+        if topology.ecmp:
+            scenario["ecmp"] = True
         if distributions:
             scenario["distributions"] = distributions
         return Compiled(scenario, self.origins)

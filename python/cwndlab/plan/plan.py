@@ -236,8 +236,14 @@ class Plan:
             raise self.study.place.error(program, f"{who} runs no programs", right)
 
     def check_kernel(self) -> None:
-        """StudyError for the first QUIC stack, or quantity, that only the simulator has."""
+        """StudyError for the first QUIC stack, spread of paths, or quantity, that only the simulator has."""
         for cell in self.cells:
+            if cell.compiled.scenario.get("ecmp"):
+                at = origin(cell.compiled, ["topology", "ecmp"])
+                raise cell.study.locate_refusal(
+                    problem_at(at, "the router of a kernel's studies takes one path", "run the simulator"),
+                    cell.axes,
+                )
             for stack, index in cell.compiled.stacks.items():
                 at = (*origin(cell.compiled, ["traffic", str(index), "stack"]), "profile")
                 problem = problem_at(at, f"a kernel does not run {stack}", "run the simulator")

@@ -207,9 +207,11 @@ def expand(raw: Mapping[str, Any]) -> Expanded:
             if section in raw:
                 right = f"leave one out; `cwndlab expand` writes [{name}] out, to continue with there"
                 raise problem_at((section,), f"[{name}] already makes the {section}", right)
-        network = short.dumbbell or short.parking_lot
+        network = short.dumbbell or short.parking_lot or short.leaf_spine
         if network is None:  # it is not a table, so there is nothing to expand
             full.wrong.report()
+        elif short.leaf_spine is not None:
+            import_module("cwndlab.apps.fabric.form").FabricForm(network, name, full).write()
         else:
             NetworkForm(network, name, full).write()
     asked = short.measure

@@ -12,15 +12,17 @@ from typing import Any, NamedTuple, TypeVar, cast
 from cwndlab.base import engine_kinds
 from cwndlab.base.errors import Findings, KeyPath, problem_at
 
-from .base import Drawn
 from .short_values import (
     check_round_trip,
     highest_rate,
+    host_names,
     interval_texts,
     limit_text,
     longest_round_trip,
+    owner_text,
     quantity_text,
     queue_table,
+    start_text,
     tidy,
     value_labels,
     with_shaper,
@@ -237,7 +239,7 @@ class NetworkForm:
             return self._halve(rtt[0])
         parameters = self.raw.setdefault("parameters", {})
         if f"half_{name}" not in parameters:
-            title = f"base round-trip time{_owner_text(name, '_rtt')}"
+            title = f"base round-trip time{owner_text(name, '_rtt')}"
             self._numbers(name, [value / 1e6 for value in plain], at, title, "ms")
             parameters[f"half_{name}"] = f"= {name} / 2"
         return f"{{half_{name}}}ms"
@@ -376,20 +378,20 @@ class NetworkForm:
         own = name.replace("-", "_").replace("+", "_")
         self._tcp(flow, at, name, own)
         count = self._varied(flow, "count", at, own, "flows", int)
-        start = self._varied(flow, "start", at, own, "start", _start_text)
+        start = self._varied(flow, "start", at, own, "start", start_text)
         app = self._application(flow, at, own)
         for entry, (first, last) in paths.items():
             if flow.direction != "reverse":
                 self._ends(flow, at, entry, own, first, last)
-                self._entry(flow, at, entry, name, count, start, app)
+                self._entry(flow, at, (entry, name), count, start, app, host_names(entry))
             if flow.direction != "forward":
                 mine = entry if flow.direction == "reverse" else f"{entry}_reverse"
                 self._ends(flow, at, mine, own, last, first)
-                self._entry(flow, at, mine, name, count, start, app)
+                self._entry(flow, at, (mine, name), count, start, app, host_names(mine))
 
     def _ends(self, flow: Flow, at: KeyPath, name: str, own: str, first: str, last: str) -> None:
         """The hosts of a group of flows, and their links to the network."""
-        sender, receiver = f"{name}_sender", f"{name}_receiver"
+        sender, receiver = host_names(name)
         self.nodes += [sender, receiver]
         if not engine_kinds.is_unresponsive(flow.app):
             rtt, key = (self.network.rtt, ("rtt",)) if flow.rtt is None else (flow.rtt, (*at, "rtt"))
@@ -466,10 +468,17 @@ class NetworkForm:
         return app
 
     def _entry(
-        self, flow: Flow, at: KeyPath, name: str, group: str, count: int | str, start: str | Raw, app: Raw
+        self,
+        flow: Flow,
+        at: KeyPath,
+        names: tuple[str, str],
+        count: int | str,
+        start: str | Raw,
+        app: Raw,
+        ends: tuple[N, N],
     ) -> None:
-        """A group of flows as traffic."""
-        ends = (f"{name}_sender", f"{name}_receiver")
+        """Flows as traffic; `names` are the entry's and its TCP's, `ends` senders and receivers."""
+        name, group = names
         client, server = ends if engine_kinds.sends_from_client(app) else ends[::-1]
         entry: Raw = {"name": name, "client": client, "server": server, "count": count}
         if not engine_kinds.is_unresponsive(app) or flow.stack is not None:
@@ -478,8 +487,7 @@ class NetworkForm:
             entry["start"] = "0s"
         elif "start" in flow.model_fields_set or not {"first", "first_s"} & app.keys():
             entry["start"] = start
-        where: KeyPath = ("traffic", len(self.traffic))
-        self.origin(where, at)
+        self.origin(("traffic", len(self.traffic)), at)
         self.traffic.append({**entry, "app": copy.deepcopy(app)})
         self.full.flows[name] = engine_kinds.is_endless(app)
 
@@ -490,11 +498,3 @@ class NetworkForm:
     def _all_flows(self) -> list[Flow]:
         """The groups of flows, and those of cross traffic."""
         return [*self.network.flows, *(getattr(self.network, "cross", []))]
-
-
-def _start_text(start: int | Drawn) -> str | Raw:
-    return {"uniform": list(start.uniform)} if isinstance(start, Drawn) else time_text(start)
-
-
-def _owner_text(name: str, suffix: str) -> str:
-    return f" of {name.removesuffix(suffix)}" if name.endswith(suffix) else ""

@@ -106,6 +106,7 @@ class Topology(Strict):
     nodes: list[Label] = Field(min_length=2, description="names of hosts and routers")
     links: list[Link] = Field(min_length=1, description="the links between them")
     routes: list[Route] = Field([], description="in place of shortest paths")
+    ecmp: bool = Field(False, description="a hash spreads connections over all shortest paths (simulator)")
     rtt: TimeNs | None = Field(
         None, description='base round-trip time for "1BDP"; default: of the longest path through the link'
     )

@@ -24,7 +24,7 @@ from .schema import (
     Topology,
     Traffic,
 )
-from .shorthand import Dumbbell, Flow, ParkingLot
+from .shorthand import Dumbbell, Flow, LeafSpine, ParkingLot
 
 #: A section as the keys of a study file.
 Keys: TypeAlias = Mapping[str, object]
@@ -36,6 +36,7 @@ class Sections(TypedDict, total=False):
     measure: Sequence[str]
     dumbbell: Dumbbell | Keys
     parking_lot: ParkingLot | Keys
+    leaf_spine: LeafSpine | Keys
     source: Source | Keys
     about: str
     parameters: Mapping[str, Scalar]

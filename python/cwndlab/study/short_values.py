@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from cwndlab.base.errors import KeyPath, problem_at
 
+from .base import Drawn
 from .units import parse_zero_rate, time_text
 from .values import text
 
@@ -113,3 +114,18 @@ def queue_table(
     kind = table.pop("kind", "drop-tail")
     room = given if kind == "cake" else limit
     return {"kind": kind, **({} if room is None else {"limit": room}), **table}
+
+
+def start_text(start: int | Drawn) -> str | Raw:
+    """When flows start, as the full form has it."""
+    return {"uniform": list(start.uniform)} if isinstance(start, Drawn) else time_text(start)
+
+
+def host_names(name: str) -> tuple[str, str]:
+    """The sender's and the receiver's host of a group of flows."""
+    return f"{name}_sender", f"{name}_receiver"
+
+
+def owner_text(name: str, suffix: str) -> str:
+    """Whose an axis is, for its title."""
+    return f" of {name.removesuffix(suffix)}" if name.endswith(suffix) else ""

@@ -21,7 +21,7 @@ from .units import RateBps, Share, SizeBytes, TimeNs
 T = TypeVar("T")
 
 #: The sections that describe a network in short form.
-NETWORKS = ("dumbbell", "parking_lot")
+NETWORKS = ("dumbbell", "parking_lot", "leaf_spine")
 _PRESETS = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
 #: Keys of networks by the names of presets.
 PRESETS: Mapping[str, Mapping[str, Any]] = _PRESETS["networks"]
@@ -246,6 +246,33 @@ class ParkingLot(Network):
     cross: list[Flow] = Field([], description="groups of flows at every hop")
 
 
+#: Who sends to whom in a fabric.
+Pattern = Literal["permutation", "shuffle", "incast"]
+
+
+class FabricFlow(Flow):
+    """A group of flows between hosts of a fabric."""
+
+    pattern: Pattern = Field(
+        "permutation",
+        description="permutation: each host sends to one on the next leaf; shuffle: to all others; incast: "
+        "all send to the first",
+    )
+
+
+class LeafSpine(Network):
+    """Hosts below leaves, each leaf with a link to each spine; a hash spreads connections over the spines."""
+
+    leaves: Annotated[int, Field(ge=2, le=1000)] = Field(2, description="switches with hosts")
+    spines: Annotated[int, Field(ge=1, le=64)] = Field(2, description="switches that join the leaves")
+    hosts: Annotated[int, Field(ge=1, le=1000)] = Field(4, description="hosts of each leaf")
+    uplink_rate: RateBps | Values[RateBps] | None = Field(
+        None, description="of leaf to spine; default: `rate`, that of hosts"
+    )
+    # A model is not changed after it is made, so narrower items are safe.
+    flows: Values[FabricFlow] = Field(description="the groups of flows")  # type: ignore[assignment]
+
+
 class Short(Strict):
     """The sections of a study file that are written out in full before it is read."""
 
@@ -253,6 +280,7 @@ class Short(Strict):
         None, description="groups of senders and receivers around one bottleneck, in short form"
     )
     parking_lot: ParkingLot | None = Field(None, description="several bottlenecks in a row, in short form")
+    leaf_spine: LeafSpine | None = Field(None, description="a fabric of leaves and spines, in short form")
     measure: Values[str] | None = Field(
         None, description="what is measured: quantities, tables and figures are made for each"
     )

@@ -1,5 +1,6 @@
 //! The applications of a run: their events and their commands.
 
+use cwndlab_scenario::Paths;
 use cwndlab_traffic::{App, Command, Event, Side};
 use cwndlab_units::Time;
 
@@ -16,8 +17,8 @@ pub(super) struct AppSlot {
     first_conn: u32,
     /// Slots of its connections 1, 2, …; `u32::MAX` if closed.
     conns: Box<[u32]>,
-    /// Positions, in [`Simulation::hops`], of the routes from client to server and back.
-    pub(super) routes: [u32; 2],
+    /// The paths from client to server and back.
+    pub(super) paths: [Paths; 2],
     pub(super) nodes: [u32; 2],
     started: bool,
     /// Time of the live timer event; an entry of the event queue with another time is stale.
@@ -25,11 +26,11 @@ pub(super) struct AppSlot {
 }
 
 // A run may have 100,000 applications.
-const _: () = assert!(size_of::<AppSlot>() <= 80);
+const _: () = assert!(size_of::<AppSlot>() <= 88);
 
 impl AppSlot {
-    pub(super) fn new(app: App, routes: [u32; 2], nodes: [u32; 2], start: Time) -> AppSlot {
-        AppSlot { app, first_conn: u32::MAX, conns: Box::default(), routes, nodes, started: false, armed: start }
+    pub(super) fn new(app: App, paths: [Paths; 2], nodes: [u32; 2], start: Time) -> AppSlot {
+        AppSlot { app, first_conn: u32::MAX, conns: Box::default(), paths, nodes, started: false, armed: start }
     }
 
     /// The field that stores the slot of the application's connection `number`; `None` if there has been no such

@@ -52,7 +52,6 @@ impl<P: Probe> Simulation<P> {
         if self.free_conns.is_empty() && !self.has_room() {
             return None;
         }
-        let spec = &self.apps[app as usize];
         let [client, server] = configs.map(|index| &self.configs[usize::from(index)]);
         let mut ends = [Connection::client(client, 0, self.now), Connection::server(server, 0, self.now)];
         for (end, (config, side)) in ends.iter_mut().zip([(client, "client"), (server, "server")]) {
@@ -63,7 +62,7 @@ impl<P: Probe> Simulation<P> {
         let conn = Conn {
             ends,
             armed: [Time::MAX; 2],
-            routes: spec.routes,
+            routes: self.choose_paths(app, number),
             configs,
             notify_at: [u64::MAX; 2],
             notified: [Notified::default(); 2],
@@ -92,6 +91,16 @@ impl<P: Probe> Simulation<P> {
             self.conns.len() as u32 - 1
         };
         Some(slot)
+    }
+
+    /// The positions, in [`Simulation::hops`], of a connection's routes: there and back.
+    fn choose_paths(&self, app: u32, number: u32) -> [u32; 2] {
+        let paths = self.apps[app as usize].paths;
+        if !paths.iter().any(|paths| paths.are_several()) {
+            return paths.map(|paths| paths.start);
+        }
+        let mut hashes = self.streams.stream(&format!("paths:{app}:{number}"));
+        paths.map(|paths| paths.choose(hashes.next_u64()))
     }
 
     /// Attaches window laws from outside the engine to the ends whose configuration requests one.

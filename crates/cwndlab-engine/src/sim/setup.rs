@@ -16,9 +16,9 @@ use crate::events::{EventQueue, MAX_SOURCES};
 use crate::packet::{Packet, SackTable, Ticks};
 use crate::probe::Probe;
 use crate::streams::Streams;
-use cwndlab_scenario::Routes;
 use cwndlab_scenario::Scenario;
 use cwndlab_scenario::{invalid, Place, ScenarioError};
+use cwndlab_scenario::{Paths, Routes};
 
 impl<P: Probe> Simulation<P> {
     /// Builds the simulation of one replicate of a scenario.
@@ -92,7 +92,9 @@ impl<P: Probe> Simulation<P> {
             let app = application(scenario, index, mss, &shared, streams)?;
             let forth = routes.resolve(scenario, traffic.client, traffic.server)?;
             let back = routes.resolve(scenario, traffic.server, traffic.client)?;
-            check_round_trip(scenario, index, routes.links(forth).chain(routes.links(back)))?;
+            let delays = |paths: Paths| paths.starts().map(|start| delay(scenario, routes.links(start)));
+            let longest = |paths| delays(paths).max().unwrap_or_default();
+            check_round_trip(scenario, index, longest(forth) + longest(back))?;
             apps.push(AppSlot::new(app, [forth, back], [traffic.client, traffic.server], traffic.start_ns));
         }
         self.hops = routes.hops;
@@ -105,10 +107,14 @@ impl<P: Probe> Simulation<P> {
 /// unambiguous up to half of that range.
 const LONGEST_ROUND_TRIP: Time = Time::from_micros(1 << 31);
 
+/// The propagation delay of a path.
+fn delay(scenario: &Scenario, path: impl Iterator<Item = u32>) -> Time {
+    path.fold(Time::ZERO, |sum, link| sum + scenario.links[link as usize].delay_ns)
+}
+
 /// Rejects a path whose round-trip time TCP could not measure.
-fn check_round_trip(scenario: &Scenario, index: usize, path: impl Iterator<Item = u32>) -> Result<(), ScenarioError> {
+fn check_round_trip(scenario: &Scenario, index: usize, trip: Time) -> Result<(), ScenarioError> {
     let traffic = &scenario.traffic[index];
-    let trip = path.fold(Time::ZERO, |sum, link| sum + scenario.links[link as usize].delay_ns);
     if trip <= LONGEST_ROUND_TRIP || traffic.app.is_unresponsive() {
         return Ok(());
     }
@@ -187,7 +193,7 @@ fn route_hosts(scenario: &Scenario) -> Result<Vec<RouteHosts>, ScenarioError> {
     let (mut routes, mut hosts) = (Routes::new(scenario), Vec::new());
     for traffic in &scenario.traffic {
         for (source, destination) in [(traffic.client, traffic.server), (traffic.server, traffic.client)] {
-            let start = routes.resolve(scenario, source, destination)?;
+            let Paths { start, .. } = routes.resolve(scenario, source, destination)?;
             hosts.push(RouteHosts { start, source, destination });
         }
     }

@@ -2,6 +2,7 @@ mod datagrams;
 mod ecn;
 mod limits;
 mod packets;
+mod paths;
 mod stacks;
 
 use cwndlab_net::queue::Regions;

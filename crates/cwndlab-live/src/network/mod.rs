@@ -202,7 +202,8 @@ impl LiveNetwork {
         for (port, (node, addresses)) in ports.iter().enumerate() {
             network.port_of.extend(addresses.iter().map(|&address| (address, port as u32)));
             for (other, (to, _)) in ports.iter().enumerate().filter(|&(_, (to, _))| to != node) {
-                if let Some(links) = routes.between(scenario, *node, *to)? {
+                // A packet's hash would have to be that of its connection: studies on a kernel have no ECMP.
+                if let Some(links) = routes.between(scenario, *node, *to)?.into_iter().next() {
                     let start = network.hops.len() as u32;
                     network.routes.insert((port as u32, other as u32), start);
                     hosts.push(RouteHosts { start, source: *node, destination: *to });

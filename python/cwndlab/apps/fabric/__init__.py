@@ -1,0 +1,1 @@
+"""Fabrics of leaves and spines: `[leaf_spine]`."""

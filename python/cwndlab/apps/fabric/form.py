@@ -1,0 +1,142 @@
+"""Writes `[leaf_spine]` out in full: hosts, leaves, spines, and the flows between hosts.
+
+The round-trip time is that between hosts of two leaves; each of the eight links on the way and back has an
+eighth of it. Every output of a switch has the queue. Connections spread over the spines (`topology.ecmp`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cwndlab.base.errors import KeyPath, problem_at
+from cwndlab.study.network_form import QUEUE_INTERVAL, Expanded, NetworkForm, Side
+from cwndlab.study.short_values import check_round_trip, longest_round_trip, start_text, value_labels
+from cwndlab.study.shorthand import FabricFlow, LeafSpine
+from cwndlab.study.units import rate_text, time_text
+
+Raw = dict[str, Any]
+#: Links on the way between hosts of two leaves and back, each with the same delay.
+LINKS = 8
+#: Keys of a dumbbell that say nothing of a fabric, and of its flows.
+_NOT_HERE = ("preset", "down", "trace", "reverse", "tests")
+_NOT_OF_FLOWS = ("rtt", "down", "direction")
+_IN_FULL = "leave it out; `cwndlab expand` writes the fabric out, to continue with there"
+
+
+class FabricForm(NetworkForm):
+    """Writes one fabric in full."""
+
+    def __init__(self, network: LeafSpine, section: str, made: Expanded) -> None:
+        super().__init__(network, section, made)
+        self.fabric = network
+        #: The links with queues, each with the directions that have one.
+        self.queued: dict[str, tuple[str, ...]] = {}
+        self.hosts = [f"host{k}" for k in range(1, network.leaves * network.hosts + 1)]
+
+    def write(self) -> None:
+        """Everything of it."""
+        fabric = self.fabric
+        for key in _NOT_HERE:
+            if key in fabric.model_fields_set:
+                raise problem_at((self.section, key), f"a fabric has no `{key}`", _IN_FULL)
+        check_round_trip(fabric.rtt, (self.section, "rtt"))
+        leaves = [f"leaf{k}" for k in range(1, fabric.leaves + 1)]
+        spines = [f"spine{k}" for k in range(1, fabric.spines + 1)]
+        self.nodes += [*spines, *leaves, *self.hosts]
+        ends = {host: leaves[k // fabric.hosts] for k, host in enumerate(self.hosts)}
+        self.queued |= {f"{host}_link": ("reverse",) for host in ends}
+        self.queued |= {f"{leaf}_{spine}": ("forward", "reverse") for leaf in leaves for spine in spines}
+        self._links(ends, leaves, spines)
+        for index, flow in enumerate(fabric.flows):
+            self._between_hosts(flow, ("flows", index))
+        self.made.round_trip = longest_round_trip([fabric.rtt])
+        topology = {"nodes": self.nodes, "rtt": self._rtt(), "ecmp": True, "links": self.links}
+        self.raw |= {"topology": topology, "traffic": self.traffic}
+        self.origin(("topology",), ())
+        self.raw.setdefault("probes", {"queue_interval": QUEUE_INTERVAL})
+
+    def _choose(
+        self, name: str, values: Sequence[Any], title: str, key: str, side: Side | None = None
+    ) -> Any:
+        chosen = self._choices(name, value_labels(values), (name,), title)
+        for table, value in zip(chosen, values, strict=True):
+            for link, ways in self.queued.items():
+                table |= {f"topology.links.{link}.{way}.{key}": copy.deepcopy(value) for way in ways}
+        return values[0]
+
+    def _links(self, ends: Mapping[str, str], leaves: Sequence[str], spines: Sequence[str]) -> None:
+        """The links of hosts, and those between leaves and spines."""
+        fabric, side = self.fabric, Side()
+        switch = {"queue": self._queue(fabric, side), **self._impairments(fabric, side)}
+        host = {} if self.jitter is None else {"impairments": [self._jitter_table()]}
+        rate = self._constant_rate("rate", fabric.rate)
+        uplink = (
+            rate if fabric.uplink_rate is None else self._constant_rate("uplink_rate", fabric.uplink_rate)
+        )
+        delay = self._delay()
+        between = [(f"{name}_link", [name, leaf], rate, host) for name, leaf in ends.items()]
+        between += [(f"{leaf}_{spine}", [leaf, spine], uplink, switch) for leaf in leaves for spine in spines]
+        for name, nodes, speed, forward in between:
+            at: KeyPath = ("topology", "links", len(self.links))
+            self.origin(at, ())
+            for way in self.queued[name]:
+                self.origin((*at, way, "queue"), ("queue",))
+                self.origin((*at, way, "queue", "limit"), ("buffer",))
+            made: Raw = {"name": name, "between": nodes, "rate": speed, "delay": delay}
+            ways = {"forward": copy.deepcopy(forward), "reverse": copy.deepcopy(switch)}
+            self.links.append(made | {way: keys for way, keys in ways.items() if keys})
+
+    def _constant_rate(self, key: str, rate: int | Raw | Sequence[int | Raw]) -> str:
+        """A rate, or the axis of several."""
+        if isinstance(rate, int):
+            return rate_text(rate)
+        plain = [] if isinstance(rate, dict) else [value for value in rate if isinstance(value, int)]
+        if isinstance(rate, dict) or len(plain) < len(rate):
+            raise problem_at((self.section, key), "links of a fabric do not change", _IN_FULL)
+        self._numbers(key, [value / 1e6 for value in plain], (key,), key.replace("_", " "), "Mbit/s")
+        return f"{{{key}}}Mbps"
+
+    def _delay(self) -> str:
+        """What each link delays: its part of the round trip."""
+        rtt = self.fabric.rtt
+        if isinstance(rtt, int):
+            return time_text(rtt // LINKS)
+        plain = [] if isinstance(rtt, dict) else [value for value in rtt if isinstance(value, int)]
+        if isinstance(rtt, dict) or len(plain) < len(rtt):
+            raise problem_at((self.section, "rtt"), "links of a fabric do not change", _IN_FULL)
+        self._numbers("rtt", [value / 1e6 for value in plain], ("rtt",), "base round-trip time", "ms")
+        self.raw.setdefault("parameters", {})["link_delay"] = f"= rtt / {LINKS}"
+        return "{link_delay}ms"
+
+    def _jitter_table(self) -> Raw:
+        return {"kind": "jitter", "max": self.jitter, "keep_order": True}
+
+    def _between_hosts(self, flow: FabricFlow, at: KeyPath) -> None:
+        """A group of flows: `count` for each pair of hosts."""
+        for key in _NOT_OF_FLOWS:
+            if key in flow.model_fields_set:
+                raise problem_at(
+                    (self.section, *at, key), f"flows of a fabric have no `{key}`", "leave it out"
+                )
+        if not isinstance(flow.count, int):
+            problem = "a fabric multiplies it by the number of pairs"
+            raise problem_at((self.section, *at, "count"), problem, "write a whole number")
+        name = self._name(flow)
+        own = name.replace("-", "_").replace("+", "_")
+        self._tcp(flow, at, name, own)
+        senders, receivers = self._pairs(flow)
+        start = self._varied(flow, "start", at, own, "start", start_text)
+        app = self._application(flow, at, own)
+        self._entry(flow, at, (name, name), len(senders) * flow.count, start, app, (senders, receivers))
+
+    def _pairs(self, flow: FabricFlow) -> tuple[list[str], list[str]]:
+        """The senders of a group of flows, and their receivers."""
+        hosts, shift = self.hosts, self.fabric.hosts
+        if flow.pattern == "permutation":
+            return hosts, [*hosts[shift:], *hosts[:shift]]
+        if flow.pattern == "incast":
+            return hosts[1:], [hosts[0]] * (len(hosts) - 1)
+        pairs = [(a, b) for a in hosts for b in hosts if a != b]
+        return [a for a, _ in pairs], [b for _, b in pairs]
