@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from cwndlab.study.base import Open, Strict
 from cwndlab.study.schema import MODEL_SECTIONS, StudyFile
-from cwndlab.study.shorthand import Short
+from cwndlab.study.shorthand import NETWORKS, Short
 
 
 def json_schema() -> dict[str, Any]:
@@ -21,7 +21,7 @@ def json_schema() -> dict[str, Any]:
     schema["$defs"] |= {name: made for name, made in short["$defs"].items() if name not in schema["$defs"]}
     schema["required"] = [key for key in schema["required"] if key not in ("topology", "traffic")]
     full: dict[str, Any] = {"required": ["topology", "traffic"]}
-    schema["anyOf"] = [full, {"required": ["dumbbell"]}, {"required": ["parking_lot"]}]
+    schema["anyOf"] = [full, *({"required": [name]} for name in NETWORKS)]
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     models = {model.__name__: model for model in _subclasses(Strict) + _subclasses(Open)}
     model = set(_used(schema, [schema["properties"][name] for name in MODEL_SECTIONS]))
