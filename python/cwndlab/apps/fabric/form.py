@@ -28,8 +28,8 @@ _IN_FULL = "leave it out; `cwndlab expand` writes the fabric out, to continue wi
 class FabricForm(NetworkForm):
     """Writes one fabric in full."""
 
-    def __init__(self, network: LeafSpine, section: str, made: Expanded) -> None:
-        super().__init__(network, section, made)
+    def __init__(self, network: LeafSpine, section: str, full: Expanded) -> None:
+        super().__init__(network, section, full)
         self.fabric = network
         #: The links with queues, each with the directions that have one.
         self.queued: dict[str, tuple[str, ...]] = {}
@@ -51,7 +51,7 @@ class FabricForm(NetworkForm):
         self._links(ends, leaves, spines)
         for index, flow in enumerate(fabric.flows):
             self._between_hosts(flow, ("flows", index))
-        self.made.round_trip = longest_round_trip([fabric.rtt])
+        self.full.round_trip = longest_round_trip([fabric.rtt])
         topology = {"nodes": self.nodes, "rtt": self._rtt(), "ecmp": True, "links": self.links}
         self.raw |= {"topology": topology, "traffic": self.traffic}
         self.origin(("topology",), ())
@@ -84,9 +84,9 @@ class FabricForm(NetworkForm):
             for way in self.queued[name]:
                 self.origin((*at, way, "queue"), ("queue",))
                 self.origin((*at, way, "queue", "limit"), ("buffer",))
-            made: Raw = {"name": name, "between": nodes, "rate": speed, "delay": delay}
+            link: Raw = {"name": name, "between": nodes, "rate": speed, "delay": delay}
             ways = {"forward": copy.deepcopy(forward), "reverse": copy.deepcopy(switch)}
-            self.links.append(made | {way: keys for way, keys in ways.items() if keys})
+            self.links.append(link | {way: keys for way, keys in ways.items() if keys})
 
     def _constant_rate(self, key: str, rate: int | Raw | Sequence[int | Raw]) -> str:
         """A rate, or the axis of several."""
