@@ -84,7 +84,8 @@ impl Connection {
             if let Some(rack) = self.recovery.rack() {
                 rack.on_idle_restart(now);
             }
-            if self.sender.calls_again() {
+            let exceeds_window = self.sender.snd.end - self.sender.snd.nxt > self.sender.cc.cwnd();
+            if exceeds_window && self.sender.calls_again() {
                 self.write_on(); // the first call's data does not go at once through the restart window
             }
         }
