@@ -196,6 +196,16 @@ pub enum NagleRule {
     Minshall,
 }
 
+/// Which data leaves at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrainKind {
+    /// What the window permits; if data is paced, trains of the pacer.
+    Paced,
+    /// Trains that a device splits into segments (Linux: `tcp_write_xmit`).
+    Linux,
+}
+
 /// The amount from which ssthresh is computed when congestion is detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -16,6 +16,7 @@ mod pacing;
 mod queries;
 mod shared_timer;
 mod socket;
+mod trains;
 
 pub use crate::recovery::RecoveryCounts;
 pub use fast::{Polled, Quick};
@@ -25,7 +26,7 @@ pub use limit::Limit;
 use cwndlab_units::Time;
 
 use crate::ack_policy::Due;
-use crate::config::{RecoveryKind, SlowStartKind, TcpConfig, TimerStart};
+use crate::config::{RecoveryKind, SlowStartKind, TcpConfig, TimerStart, TrainKind};
 use crate::congestion::{CongestionControl, CongestionEvent, LawFailures, WindowChange};
 use crate::flight::Keeps;
 use crate::receiver::Receiver;
@@ -112,16 +113,25 @@ enum Control {
     EchoSynAck,
     /// No segment, but the connection is paced, so sending data needs the pacer's permission.
     AskPacer,
+    /// No segment, but data leaves in trains, of which the pacer may have to permit each.
+    AskTrain,
 }
 
 impl Control {
     /// Returns the value that applies while only data and ACKs are to be sent.
     fn rest(cfg: &TcpConfig) -> Self {
-        if cfg.paces() {
+        if cfg.trains == TrainKind::Linux {
+            Control::AskTrain
+        } else if cfg.paces() {
             Control::AskPacer
         } else {
             Control::None
         }
+    }
+
+    /// Whether no segment is requested.
+    fn is_rest(self) -> bool {
+        matches!(self, Control::None | Control::AskPacer | Control::AskTrain)
     }
 }
 

@@ -64,7 +64,7 @@ impl InOrder<'_> {
     }
 
     /// Whether Nagle's algorithm makes a small segment wait.
-    fn waits_for_ack(&self, s: &SendState) -> bool {
+    pub fn waits_for_ack(&self, s: &SendState) -> bool {
         let beyond = |position: u64| self.small_end.wrapping_sub(position as u32) as i32 > 0;
         let waits = match self.cfg.nagle_rule {
             NagleRule::Rfc1122 => true,

@@ -58,6 +58,7 @@ mod state;
 mod stats;
 mod timers;
 mod trace;
+mod trains;
 mod tuned_buffer;
 mod windowed_max;
 
@@ -66,7 +67,7 @@ pub use config::{
     FinConfig, HandshakeConfig, InitialWindow, Knob, LawId, LawIdError, LedbatConfig, LedbatPlusPlusConfig, MaxWindow,
     NagleRule, NewRenoConfig, PragueConfig, PragueVersion, Profile, PrrConfig, RackConfig, RackTimers, ReceiveTuning,
     RecoveryConfig, RecoveryEnd, RecoveryKind, RecoveryRules, ReductionBase, RenoConfig, RetransmitGuard, RtoConfig,
-    RttSamples, SackConfig, SendTuning, SlowStartKind, TcpConfig, TimerStart, WindowLawKind, WithoutEffect, RENAMED,
+    RttSamples, SackConfig, SendTuning, SlowStartKind, TcpConfig, TimerStart, TrainKind, WindowLawKind, WithoutEffect, RENAMED,
 };
 pub use congestion::{
     AckKind, AckReport, AfterAck, CongestionControl, CongestionEvent, Controller, Grant, LawError, LawFailure,

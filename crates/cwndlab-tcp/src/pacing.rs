@@ -15,6 +15,8 @@ const SLOW_START_PERCENT: u64 = 200;
 const AVOIDANCE_PERCENT: u64 = 120;
 /// `sk_pacing_shift`: a train has as many bytes as the pacing rate sends in 2^-10 s.
 const TRAINS_PER_SECOND: u64 = 1 << 10;
+/// `tcp_min_tso_segs`
+const LEAST_SEGMENTS: u32 = 2;
 /// `sk_gso_max_size`: maximum bytes of a train.
 const MOST_BYTES: u64 = 1 << 16;
 /// `tcp_tso_rtt_log`: on paths with a small RTT, trains are larger by [`MOST_BYTES`], halved once for each 2^9 us of
@@ -58,6 +60,12 @@ impl Pace {
         let bytes = (rate / TRAINS_PER_SECOND + near).min(MOST_BYTES);
         let mss = u64::from(snd.mss);
         (bytes / mss).max(u64::from(least_segments)) * mss
+    }
+
+    /// Bytes of a train of a connection that does not pace: the kernel sizes it by the rate at which it would.
+    pub fn unpaced_train_bytes(cfg: &TcpConfig, snd: &SendState, cc: &Controller) -> u64 {
+        let rate = Pace::rate_of_window(cfg, snd, cc);
+        rate.map_or(MOST_BYTES, |rate| Pace::train_bytes(snd, rate, LEAST_SEGMENTS))
     }
 
     /// Derives the rate from the window and the smoothed round-trip time; `None` before the first measurement.
@@ -128,6 +136,25 @@ impl Pacer {
     /// When the pacer next allows a segment.
     pub fn next(&self) -> Time {
         self.next
+    }
+
+    /// When the last packet left or may leave, before a train that begins `now` (`tcp_wstamp_ns`).
+    pub fn last_departure(&self, now: Time) -> Time {
+        if self.began == now && self.bytes == 0 {
+            now - self.late
+        } else {
+            self.next
+        }
+    }
+
+    /// Maximum bytes of the current train.
+    pub fn most_bytes(&self) -> u64 {
+        self.most_bytes
+    }
+
+    /// Ends the current train, so that the next segment begins another.
+    pub fn end_train(&mut self) {
+        self.most_bytes = self.bytes;
     }
 
     /// Charges the current train for a segment with this payload.

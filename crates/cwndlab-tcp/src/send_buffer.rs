@@ -5,6 +5,7 @@
 //! The buffer counts memory: each segment occupies an `sk_buff` of its own, as on devices that do not split segments.
 
 mod merging;
+mod trains;
 
 use std::collections::VecDeque;
 
@@ -36,6 +37,8 @@ pub(crate) struct SendBuffer {
     lacks_room: bool,
     /// Whether the application calls again once what it has written was sent.
     calls_again: bool,
+    /// Bytes of the present call of `send` so far, if it is interrupted.
+    written: u64,
     /// Beginning of the last segment that was buffered: more can be appended to it until it is full or sent.
     tail: u64,
     /// Position up to which the application has pushed (`pushed_seq`).
@@ -122,10 +125,7 @@ impl SendBuffer {
     pub fn fill(&mut self, s: &mut SendState, mut memory: u64, sendable: u64) {
         self.calls_again = false;
         let mss = u64::from(s.mss);
-        self.note_window(s.edge.saturating_sub(s.una));
-        while self.marks.front().is_some_and(|end| *end <= s.una) {
-            self.marks.pop_front();
-        }
+        self.begin_fill(s);
         let mut written = 0;
         while self.pending > 0 {
             let buffered = s.end - self.tail.min(s.end);
@@ -163,6 +163,13 @@ impl SendBuffer {
             self.push(s.end);
         }
         self.lacks_room = !self.is_writeable(memory);
+    }
+
+    fn begin_fill(&mut self, s: &SendState) {
+        self.note_window(s.edge.saturating_sub(s.una));
+        while self.marks.front().is_some_and(|end| *end <= s.una) {
+            self.marks.pop_front();
+        }
     }
 
     fn push(&mut self, end: u64) {

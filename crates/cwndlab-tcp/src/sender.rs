@@ -4,7 +4,7 @@
 use cwndlab_units::Time;
 
 use crate::accecn::AccEcn;
-use crate::config::{SendTuning, TcpConfig};
+use crate::config::{SendTuning, TcpConfig, TrainKind};
 use crate::congestion::{Changes, CongestionEvent, Controller, Start, WindowChange};
 use crate::flight::Flight;
 use crate::in_order::{InOrder, Wait};
@@ -13,6 +13,7 @@ use crate::recovery::{Recovery, View, ViewRef};
 use crate::send_buffer::SendBuffer;
 use crate::send_state::{Piece, SendState};
 use crate::socket_options::SocketOptions;
+use crate::trains::Trains;
 use crate::Rng;
 
 /// The sending half of a connection.
@@ -63,6 +64,8 @@ pub(crate) struct Extra {
     pub delays: bool,
     /// The send buffer, if it is limited.
     pub buffer: Option<Box<SendBuffer>>,
+    /// If data leaves in trains as in Linux.
+    pub trains: Option<Box<Trains>>,
     /// Whether an external law is attached, which may set a timer.
     pub has_law_timer: bool,
 }
@@ -77,8 +80,9 @@ impl Sender {
             SendTuning::Linux { most_bytes } => Some(Box::new(SendBuffer::new(most_bytes, cfg.mss))),
         };
         let is_buffered = buffer.is_some();
-        let has_extra =
-            pacer.is_some() || needs.min_rtt_window.is_some() || needs.delays || accecn.is_some() || is_buffered;
+        let trains = (cfg.trains == TrainKind::Linux).then(Box::default);
+        let measures = needs.min_rtt_window.is_some() || needs.delays;
+        let has_extra = pacer.is_some() || measures || accecn.is_some() || is_buffered || trains.is_some();
         Sender {
             snd: SendState::new(cfg, mss),
             cc: Controller::new(cfg, mss),
@@ -95,7 +99,7 @@ impl Sender {
             outstanding: Flight::new(cfg),
             is_buffered,
             extra: has_extra
-                .then(|| Box::new(Extra { pacer, accecn, delays: needs.delays, buffer, ..Extra::default() })),
+                .then(|| Box::new(Extra { pacer, accecn, delays: needs.delays, buffer, trains, ..Extra::default() })),
         }
     }
 
@@ -167,6 +171,16 @@ impl Sender {
         }
     }
 
+    /// The trains, if data leaves in trains as in Linux.
+    pub fn trains(&self) -> Option<&Trains> {
+        self.extra.as_ref()?.trains.as_deref()
+    }
+
+    /// The trains, to be changed.
+    pub fn trains_mut(&mut self) -> Option<&mut Trains> {
+        self.extra.as_mut()?.trains.as_deref_mut()
+    }
+
     /// The send buffer, if it is limited.
     pub fn buffer(&mut self) -> Option<&mut SendBuffer> {
         self.extra.as_mut()?.buffer.as_deref_mut()
@@ -199,9 +213,15 @@ impl Sender {
     }
 
     /// Memory of what is in the send buffer.
-    fn buffered_memory(&self) -> u64 {
-        let buffer = self.extra.as_ref().and_then(|extra| extra.buffer.as_deref());
-        buffer.map_or(0, |buffer| buffer.memory(&self.snd, &self.outstanding.reported))
+    fn buffered_memory(&mut self) -> u64 {
+        let Some(Extra { buffer: Some(buffer), trains, .. }) = self.extra.as_deref_mut() else { return 0 };
+        match trains {
+            Some(trains) => {
+                trains.forget(self.snd.una);
+                SendBuffer::memory_of(&self.snd, trains.count())
+            }
+            None => buffer.memory(&self.snd, &self.outstanding.reported),
+        }
     }
 
     /// Lets the application write into the send buffer until it is full. `in_flight`: bytes in the network.
@@ -210,9 +230,12 @@ impl Sender {
         let memory = self.buffered_memory();
         let room = self.cc.cwnd().saturating_sub(in_flight);
         let sendable = if self.pacer().is_none() { self.snd.edge.min(self.snd.nxt + room) } else { 0 };
-        let Some(buffer) = self.extra.as_mut().and_then(|extra| extra.buffer.as_deref_mut()) else { return };
+        let Some(Extra { buffer: Some(buffer), trains, .. }) = self.extra.as_deref_mut() else { return };
         buffer.begin(windows, cwnd_segments);
-        buffer.fill(&mut self.snd, memory, sendable);
+        match trains {
+            Some(trains) => buffer.fill_trains(&mut self.snd, trains, memory),
+            None => buffer.fill(&mut self.snd, memory, sendable),
+        }
     }
 
     /// Whether the application writes more once what it has written was sent.
@@ -226,19 +249,24 @@ impl Sender {
         let mss = u64::from(self.snd.mss);
         let s = &self.snd;
         // Linux looks for the first time after it has sent a segment (`tcp_event_new_data_sent`), unless pacing holds it.
-        let paces = self.pacer().is_some();
-        let sent_first = if paces { 0 } else { s.end.min(s.edge).saturating_sub(s.nxt).min(mss) };
-        let cwnd = self.cc.cwnd();
-        let is_full = (in_flight + sent_first).div_ceil(mss) >= cwnd / mss;
-        let windows = self.cc.needs().buffered_windows;
+        let has_sent = self.pacer().is_some() || self.trains().is_some();
+        let sent_first = if has_sent { 0 } else { s.end.min(s.edge).saturating_sub(s.nxt).min(mss) };
+        self.expand_buffer(in_flight + sent_first);
         let memory = self.buffered_memory();
         let Some(buffer) = self.buffer() else { return };
-        if !is_full {
-            buffer.expand(windows, cwnd / mss);
-        }
         if buffer.is_writeable(memory) && buffer.give_room() {
             self.note_write(in_flight);
             self.fill(in_flight);
+        }
+    }
+
+    /// Enlarges the send buffer, unless `in_flight` fills cwnd.
+    pub fn expand_buffer(&mut self, in_flight: u64) {
+        let (mss, cwnd) = (u64::from(self.snd.mss), self.cc.cwnd());
+        let windows = self.cc.needs().buffered_windows;
+        let is_full = in_flight.div_ceil(mss) >= cwnd / mss;
+        if let Some(buffer) = self.buffer().filter(|_| !is_full) {
+            buffer.expand(windows, cwnd / mss);
         }
     }
 

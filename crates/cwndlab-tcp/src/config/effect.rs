@@ -3,7 +3,7 @@
 
 use super::{
     AckPolicy, Estimator, NagleRule, ReceiveTuning, RecoveryKind, ReductionBase, SlowStartKind, TcpConfig,
-    WindowLawKind,
+    TrainKind, WindowLawKind,
 };
 use crate::ecn::EcnKind;
 use cwndlab_units::Time;
@@ -54,8 +54,8 @@ impl TcpConfig {
                 => "ecn = dctcp or l4s; without ECN this law is reno";
             "nagle_rule" if self.nagle_rule != NagleRule::Rfc1122 && !self.nagle
                 => "nagle = true";
-            "max_train_segments" if self.max_train_segments > 0 && !self.paces()
-                => "pacing = true, or window_law = bbr1, bbr3 or prague";
+            "max_train_segments" if self.max_train_segments > 0 && !self.paces() && self.trains == TrainKind::Paced
+                => "pacing = true, trains = linux, or window_law = bbr1, bbr3 or prague";
             "window_law.bbr3.ecn" if matches!(self.window_law, WindowLawKind::Bbr3(bbr) if bbr.ecn) && !self.ecn.counts_marks()
                 => "ecn = dctcp, l4s or accecn: it needs to know of each mark";
             "window_law" if matches!(self.window_law, WindowLawKind::Prague(_)) && !self.ecn.is_accurate()

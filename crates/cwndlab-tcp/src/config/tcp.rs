@@ -6,7 +6,8 @@ use super::check::{CheckRanges as _, LARGEST_WINDOW, MOST_SEGMENTS};
 use super::knobs::{knobs, AS_RFC5681, NS2, NS2_NONE};
 use super::{
     AckPolicy, AdaptiveAcks, CubicConfig, FinConfig, HandshakeConfig, InitialWindow, MaxWindow, NagleRule, Profile,
-    ReceiveTuning, RecoveryConfig, RecoveryKind, ReductionBase, RtoConfig, SendTuning, SlowStartKind, WindowLawKind,
+    ReceiveTuning, RecoveryConfig, RecoveryKind, ReductionBase, RtoConfig, SendTuning, SlowStartKind, TrainKind,
+    WindowLawKind,
 };
 use crate::ecn::EcnKind;
 use crate::segment::TIMESTAMPS_BYTES;
@@ -330,6 +331,13 @@ pub struct TcpConfig("") {
         ns2_1998: 0 => NS2_NONE,
         rfc5681: 0 => "RFC 5681 makes no such rule",
         linux_6: 0 => "kernel: gso_max_segs of the device; 1 without segmentation offload",
+    }
+    /// What leaves at once: what the window and the pacer permit, or the trains that Linux hands to a device, each with
+    /// PSH on its last segment; a small rest of the window may then wait for the next ACK (`tcp_tso_should_defer`).
+    trains: TrainKind ["paced|linux"; any] {
+        ns2_1998: TrainKind::Paced => NS2_NONE,
+        rfc5681: TrainKind::Paced => "RFC 5681 makes no such rule",
+        linux_6: TrainKind::Paced => "kernel: linux where the device has segmentation offload; paced with gso_max_segs 1",
     }
 }
 inner {

@@ -156,11 +156,13 @@ impl Connection {
     /// without any.
     #[inline(never)]
     pub(super) fn gate_any(&mut self, cfg: &TcpConfig, now: Time) -> Result<Piece, Go> {
-        if self.control == Control::AskPacer {
+        if matches!(self.control, Control::AskPacer | Control::AskTrain) {
             if self.is_idle() {
                 return Err(self.idle_gate(now));
             }
+            self.end_complete_train(now);
             if !self.ask_pacer(cfg, now) {
+                while self.writes_on() {}
                 return Err(self.hold(cfg, now));
             }
         }
@@ -173,13 +175,12 @@ impl Connection {
             }
             self.restart_after_idle(cfg, now);
             loop {
-                if let Ok(piece) = self.sender.next_piece(cfg, &mut self.recovery) {
+                if let Ok(piece) = self.next_piece(cfg, now) {
                     return Ok(piece);
                 }
-                if !self.sender.calls_again() {
+                if !self.writes_on() {
                     break;
                 }
-                self.write_on();
             }
             if cfg.grow_only_if_cwnd_limited {
                 self.note_usage(cfg, now);

@@ -233,7 +233,7 @@ impl Connection {
             return;
         }
         if self.sender.snd.ecn.state_ends(seg) {
-            let free = matches!(self.control, Control::None | Control::AskPacer);
+            let free = self.control.is_rest();
             // Linux tests `ICSK_ACK_TIMER`, which is not set while ACKs are withheld.
             let withholds = self.receiver.policy.linux().is_some_and(|it| it.withholds());
             if self.timers.is_running(Timer::DelayedAck) && free && !withholds {

@@ -36,7 +36,7 @@ impl Connection {
     /// Returns the next segment to send. This is the full path, which handles every state.
     #[inline(never)]
     pub(super) fn poll_any(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
-        if !matches!(self.control, Control::None | Control::AskPacer) {
+        if !self.control.is_rest() {
             return Some(self.control_segment(cfg, now));
         }
         match self.gate_any(cfg, now) {
@@ -85,7 +85,7 @@ impl Connection {
                 rack.on_idle_restart(now);
             }
             let exceeds_window = self.sender.snd.end - self.sender.snd.nxt > self.sender.cc.cwnd();
-            if exceeds_window && self.sender.calls_again() {
+            if exceeds_window && self.sender.calls_again() && self.sender.trains().is_none() {
                 self.write_on(); // the first call's data does not go at once through the restart window
             }
         }
@@ -147,7 +147,7 @@ impl Connection {
             None => end >= s.snd.end,
             // Before its FIN an application writes with MSG_MORE, so that both share a segment: it is not pushed.
             Some(buffer) => !fin && buffer.is_pushed(end),
-        };
+        } || s.trains().is_some_and(|trains| trains.is_pushed(end - u64::from(fin)));
         let flags =
             Flags(Flags::ACK.0 | (u8::from(fin) * Flags::FIN.0) | (u8::from(last && piece.len > 0) * Flags::PSH.0));
         if fin {
@@ -288,7 +288,7 @@ impl Connection {
     fn control_segment(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
         let control = std::mem::replace(&mut self.control, Control::rest(cfg));
         match control {
-            Control::None | Control::AskPacer => unreachable!("neither requests a segment"),
+            Control::None | Control::AskPacer | Control::AskTrain => unreachable!("none requests a segment"),
             Control::Probe => self.window_probe(cfg, now),
             Control::AckBefore(ack) => self.ack_before(cfg, now, ack),
             Control::EchoSynAck => self.mark_echo(cfg, now),

@@ -6,7 +6,7 @@ use cwndlab_units::Time;
 use crate::ack_policy::arrival::NextSegment;
 use crate::ack_policy::{AckState, Due};
 use crate::config::TcpConfig;
-use crate::connection::{schedule_ack, Connection, Control};
+use crate::connection::{schedule_ack, Connection};
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Header, Segment};
 use crate::sequence::to_wire;
@@ -28,7 +28,7 @@ impl Connection {
     /// Updates `rest` after a segment with data that acknowledges nothing new, on a connection with RACK.
     #[inline(never)]
     pub(in crate::connection) fn note_rest(&mut self) {
-        let is_free = matches!(self.control, Control::None | Control::AskPacer);
+        let is_free = self.control.is_rest();
         self.rest = if !self.is_idle() || !is_free || !self.receiver.rests() {
             Rest::Busy
         } else if self.sender.cc.needs().idle_acks {

@@ -1,0 +1,115 @@
+//! Which data a connection that sends in trains sends next ([`crate::trains`]).
+
+use cwndlab_units::Time;
+
+use super::{Connection, Control};
+use crate::config::TcpConfig;
+use crate::in_order::Wait;
+use crate::pacing::Pace;
+use crate::send_state::{Piece, Room};
+use crate::trains::{Deferred, Next, Trains, Waiting};
+
+impl Connection {
+    /// Returns the next piece to send: the rest of a train, or what the sender chooses, which may begin a train.
+    pub(super) fn next_piece(&mut self, cfg: &TcpConfig, now: Time) -> Result<Piece, Wait> {
+        if self.control != Control::AskTrain {
+            return self.sender.next_piece(cfg, &mut self.recovery);
+        }
+        let s = &self.sender.snd;
+        let (start, mss) = (s.max, u64::from(s.mss));
+        if let Some(end) = self.sender.trains().and_then(|trains| trains.rest(now, start)) {
+            self.sender.snd.nxt = start;
+            return Ok(Piece { start, len: (end - start).min(mss) as u32 });
+        }
+        let piece = self.sender.next_piece(cfg, &mut self.recovery)?;
+        if piece.start < start || piece.len == 0 || self.sender.socket().is_some() {
+            return Ok(piece);
+        }
+        self.begin_train_of(cfg, now, piece)
+    }
+
+    /// Ends the pacer's train where a train is complete, however short it is.
+    pub(super) fn end_complete_train(&mut self, now: Time) {
+        let next = self.sender.snd.max;
+        let is_complete = self.sender.trains().is_some_and(|trains| trains.is_complete(now, next));
+        if !is_complete {
+            return;
+        }
+        if let Some(pacer) = self.sender.pacer_mut() {
+            pacer.end_train();
+        }
+        if self.sender.trains_mut().is_some_and(Trains::ends_push_one) {
+            self.write_on();
+        }
+    }
+
+    /// Lets the application write on where nothing more can be sent; whether it has.
+    pub(super) fn writes_on(&mut self) -> bool {
+        let before = self.sender.snd.end;
+        if self.sender.calls_again() {
+            self.write_on();
+        } else if self.sender.trains_mut().is_some_and(Trains::take_check) {
+            self.refill();
+        }
+        self.sender.snd.end > before
+    }
+
+    /// Begins a train with this piece, unless it waits.
+    fn begin_train_of(&mut self, cfg: &TcpConfig, now: Time, piece: Piece) -> Result<Piece, Wait> {
+        let (next, waiting) = self.what_decides(cfg, now, piece.start);
+        let written = self.sender.snd.end;
+        let una = self.sender.snd.una;
+        let Some(trains) = self.sender.trains_mut() else { return Ok(piece) };
+        trains.forget(una);
+        match trains.begin(&next, &waiting, written) {
+            Ok(end) => {
+                if self.sender.trains().is_some_and(Trains::checks_space) {
+                    let in_flight = self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding);
+                    self.sender.expand_buffer(in_flight + end - piece.start);
+                }
+                let len = (end - piece.start).min(next.mss) as u32;
+                Ok(Piece { len: len.max(piece.len), ..piece })
+            }
+            Err(Deferred::Cwnd) => {
+                self.sender.stopped_by_cwnd = true;
+                Err(Wait::Cwnd)
+            }
+            Err(Deferred::PeerWindow) => Err(Wait::PeerWindow),
+            Err(Deferred::Application) => Err(Wait::Application),
+        }
+    }
+
+    fn what_decides(&self, cfg: &TcpConfig, now: Time, start: u64) -> (Next, Waiting) {
+        let s = &self.sender;
+        let mss = u64::from(s.snd.mss);
+        let room = self.recovery.room(&s.read(cfg));
+        let Room { window, in_flight } = room.unwrap_or(Room { window: s.cc.cwnd(), in_flight: s.snd.flight() });
+        let next = Next {
+            now,
+            start,
+            mss,
+            cwnd: window / mss,
+            in_flight: in_flight.div_ceil(mss),
+            most: self.most_segments(cfg),
+            offered: s.snd.edge.saturating_sub(start),
+            window: s.snd.edge.saturating_sub(s.snd.una),
+            holds_small: s.in_order(cfg).waits_for_ack(&s.snd),
+        };
+        let waiting = Waiting {
+            repairs: self.recovery.in_recovery() || self.recovery.shown().in_loss,
+            last_sent: s.pacer().map_or(s.last_sent, |pacer| pacer.last_departure(now)),
+            first_sent: s.outstanding.first().map(|first| first.at),
+            srtt: s.snd.rtt.srtt(&cfg.rto),
+            fin: s.fin,
+        };
+        (next, waiting)
+    }
+
+    /// Maximum segments of a train (`tcp_tso_segs`).
+    fn most_segments(&self, cfg: &TcpConfig) -> u64 {
+        let s = &self.sender;
+        let bytes = s.pacer().map_or_else(|| Pace::unpaced_train_bytes(cfg, &s.snd, &s.cc), |pacer| pacer.most_bytes());
+        let device = if cfg.max_train_segments > 0 { u64::from(cfg.max_train_segments) } else { u64::MAX };
+        (bytes / u64::from(s.snd.mss)).clamp(1, device)
+    }
+}

@@ -1,0 +1,254 @@
+//! Trains of segments as Linux 6.12 sends them (`tcp_write_xmit`): an `sk_buff` leaves as a whole, and the device splits
+//! it into segments. How many it has is decided by the pacing rate (`tcp_tso_autosize`), half of cwnd (`tcp_cwnd_test`),
+//! the windows (`tcp_mss_split_point`) and what the application wrote at a time. A small rest of the window may wait for
+//! the next ACK, so that the train becomes longer (`tcp_tso_should_defer`).
+
+use std::collections::VecDeque;
+
+use cwndlab_units::Time;
+
+/// Maximum bytes of an `sk_buff` (`sk_dst_gso_max_size`).
+const MOST_BYTES: u64 = (1 << 16) - 257;
+/// Up to this window of the peer, an `sk_buff` may be as large (`TCP_MSS_DEFAULT`); beyond, half as large.
+const SMALL_WINDOW: u64 = 536;
+/// `net.ipv4.tcp_tso_win_divisor`: this fraction of the window does not wait.
+const WINDOW_DIVISOR: u64 = 3;
+/// A rest waits only this long after the last train, and if the next ACK is expected within this.
+const PATIENCE: Time = Time::from_millis(1);
+
+/// The `sk_buff`s of a connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trains {
+    /// The current train: when it left, and its end.
+    at: Time,
+    end: u64,
+    /// Ends of the `sk_buff`s that have not been sent, in order. The first may have been sent in part.
+    queue: VecDeque<u64>,
+    /// Ends of the trains that have not been acknowledged, in order, each with whether it has several segments.
+    sent: VecDeque<(u64, bool)>,
+    push_one: PushOne,
+    /// Whether an ACK is to make room in the send buffer once what waits has been sent (`tcp_check_space`).
+    checks_space: bool,
+}
+
+/// A train that leaves while the application fills the next `sk_buff` (`tcp_push_one`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum PushOne {
+    #[default]
+    None,
+    Next,
+    Sent,
+}
+
+/// What decides about the next train, in bytes unless stated otherwise.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Next {
+    pub now: Time,
+    pub start: u64,
+    pub mss: u64,
+    /// cwnd and the packets in flight, in segments.
+    pub cwnd: u64,
+    pub in_flight: u64,
+    /// Maximum segments of a train.
+    pub most: u64,
+    /// What the peer's window has room for, and the window.
+    pub offered: u64,
+    pub window: u64,
+    /// Whether a small segment must wait for an ACK (Nagle's algorithm).
+    pub holds_small: bool,
+}
+
+/// What decides whether a small rest of the window waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    /// Whether losses are being repaired.
+    pub repairs: bool,
+    /// When the last packet was sent.
+    pub last_sent: Time,
+    /// When the first unacknowledged segment was sent; `None` if there is none.
+    pub first_sent: Option<Time>,
+    pub srtt: Time,
+    /// Whether a FIN follows.
+    pub fin: bool,
+}
+
+/// Why a train waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Deferred {
+    Cwnd,
+    PeerWindow,
+    Application,
+}
+
+impl Trains {
+    /// The end of the current train, if more of it is to be sent.
+    pub fn rest(&self, now: Time, next: u64) -> Option<u64> {
+        (self.at == now && next < self.end).then_some(self.end)
+    }
+
+    /// Whether the current train has been sent.
+    pub fn is_complete(&self, now: Time, next: u64) -> bool {
+        self.at == now && next >= self.end
+    }
+
+    /// Whether the segment that ends here is the last of several (`__tcp_transmit_skb` sets PSH on these).
+    pub fn is_pushed(&self, end: u64) -> bool {
+        self.sent.binary_search_by_key(&end, |train| train.0).is_ok_and(|k| self.sent[k].1)
+    }
+
+    /// Notes that a train leaves next that does not wait, and then the application writes on.
+    pub fn push_one(&mut self) {
+        self.push_one = PushOne::Next;
+    }
+
+    /// Whether the application writes on, because such a train has been sent.
+    pub fn ends_push_one(&mut self) -> bool {
+        let ends = self.push_one == PushOne::Sent;
+        self.push_one = if ends { PushOne::None } else { self.push_one };
+        ends
+    }
+
+    /// Notes that an ACK is to make room in the send buffer.
+    pub fn check_space(&mut self) {
+        self.checks_space = true;
+    }
+
+    /// Whether an ACK is to make room in the send buffer now.
+    pub fn take_check(&mut self) -> bool {
+        std::mem::take(&mut self.checks_space)
+    }
+
+    /// Whether an ACK is to make room in the send buffer.
+    pub fn checks_space(&self) -> bool {
+        self.checks_space
+    }
+
+    /// Forgets what has been sent; `next`: SND.NXT.
+    fn forget_sent(&mut self, next: u64) {
+        while self.queue.front().is_some_and(|end| *end <= next) {
+            self.queue.pop_front();
+        }
+    }
+
+    /// Prepares for an application that writes; `next`: SND.NXT.
+    pub fn begin_fill(&mut self, next: u64) {
+        self.push_one = PushOne::None;
+        self.forget_sent(next);
+    }
+
+    /// Whether only one `sk_buff` waits.
+    pub fn is_alone(&self) -> bool {
+        self.queue.len() == 1
+    }
+
+    /// Forgets trains that have been acknowledged.
+    pub fn forget(&mut self, una: u64) {
+        while self.sent.front().is_some_and(|train| train.0 <= una) {
+            self.sent.pop_front();
+        }
+    }
+
+    /// Number of `sk_buff`s, sent and not.
+    pub fn count(&self) -> u64 {
+        (self.queue.len() + self.sent.len()) as u64
+    }
+
+    /// Maximum bytes of an `sk_buff` that an application fills (`tcp_xmit_size_goal`).
+    pub fn goal(largest_window: u64, mss: u64) -> u64 {
+        let most = if largest_window > SMALL_WINDOW { largest_window / 2 } else { largest_window };
+        (MOST_BYTES.min(most) / mss).max(1) * mss
+    }
+
+    /// Bytes of the last `sk_buff`, to which an application may append; `next`: SND.NXT, `end`: of what was written.
+    pub fn last_bytes(&self, next: u64, end: u64) -> u64 {
+        let before = self.queue.len().checked_sub(2).map_or(0, |k| self.queue[k]);
+        end.saturating_sub(before.max(next))
+    }
+
+    /// Notes that the application appends to the last `sk_buff`, or begins another, up to `end`.
+    pub fn append(&mut self, end: u64, begins: bool) {
+        match self.queue.back_mut() {
+            Some(last) if !begins => *last = end,
+            _ => self.queue.push_back(end),
+        }
+    }
+
+    /// Determines the next train. The caller has found that its first segment may go. Returns its end; that of a train
+    /// of one segment at least.
+    pub fn begin(&mut self, next: &Next, waiting: &Waiting, written: u64) -> Result<u64, Deferred> {
+        let Next { start, mss, .. } = *next;
+        let room = next.cwnd.saturating_sub(next.in_flight).max(1);
+        let quota = room.min((next.cwnd / 2).max(1)).min(next.most);
+        let (head, is_last) = self.head(start, quota * mss, written);
+        let bytes = head - start;
+        let waits = std::mem::take(&mut self.push_one) != PushOne::Next;
+        if bytes > mss && waits {
+            if let Some(why) = defers(next, waiting, room * mss, (bytes, is_last)) {
+                return Err(why);
+            }
+        }
+        let limit = if bytes > mss { split_point(next, quota, bytes, is_last) } else { mss };
+        let end = start + bytes.min(limit);
+        (self.at, self.end) = (next.now, end);
+        self.sent.push_back((end, end - start > mss));
+        self.push_one = if waits { PushOne::None } else { PushOne::Sent };
+        Ok(end)
+    }
+
+    /// The end of the first `sk_buff`, after it has taken from the second what it lacks of `wanted` bytes
+    /// (`tcp_grow_skb`), and whether it is the last.
+    fn head(&mut self, start: u64, wanted: u64, written: u64) -> (u64, bool) {
+        self.forget_sent(start);
+        if let Some(&second) = self.queue.get(1) {
+            let grown = second.min(start + wanted);
+            if grown == second {
+                self.queue.pop_front();
+            } else {
+                self.queue[0] = self.queue[0].max(grown);
+            }
+        }
+        (self.queue.front().copied().unwrap_or(written), self.queue.len() < 2)
+    }
+}
+
+/// `tcp_mss_split_point`
+fn split_point(next: &Next, quota: u64, bytes: u64, is_last: bool) -> u64 {
+    let most = quota * next.mss;
+    if most <= next.offered && !is_last {
+        return most;
+    }
+    let needed = bytes.min(next.offered);
+    if most <= needed {
+        return most;
+    }
+    let partial = needed % next.mss;
+    if partial > 0 && next.holds_small {
+        needed - partial
+    } else {
+        needed
+    }
+}
+
+/// `tcp_tso_should_defer`; `room`: of cwnd; `bytes`: of the `sk_buff`, which may be the last.
+fn defers(next: &Next, waiting: &Waiting, room: u64, (bytes, is_last): (u64, bool)) -> Option<Deferred> {
+    if waiting.repairs || next.now > waiting.last_sent.plus(PATIENCE) {
+        return None;
+    }
+    let limit = next.offered.min(room);
+    let chunk = next.window.min(next.cwnd * next.mss) / WINDOW_DIVISOR;
+    if limit >= next.most * next.mss || (!is_last && limit >= bytes) || limit >= chunk {
+        return None;
+    }
+    let half = Time::from_nanos(waiting.srtt.as_nanos() / 2);
+    if waiting.first_sent?.plus(waiting.srtt) > next.now.plus(half.min(PATIENCE)) {
+        return None; // the next ACK is likely to come too late
+    }
+    if room < next.offered {
+        if room <= bytes {
+            return Some(Deferred::Cwnd);
+        }
+    } else if next.offered <= bytes {
+        return Some(Deferred::PeerWindow);
+    }
+    (!waiting.fin).then_some(Deferred::Application)
+}
