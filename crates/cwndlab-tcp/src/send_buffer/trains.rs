@@ -29,10 +29,14 @@ impl SendBuffer {
                 room = goal;
             }
             let copied = room.min(self.pending).min(WRITE_BYTES - self.written);
-            if self.written == 0 && !begins && self.marks.back() == Some(&s.end) {
-                self.marks.pop_back(); // its last byte is no longer the last one pushed
+            let was_pushed = !begins && self.marks.back() == Some(&s.end);
+            if was_pushed {
+                self.marks.pop_back();
             }
             s.end += copied;
+            if was_pushed && self.written > 0 {
+                self.marks.push_back(s.end); // PSH is the `sk_buff`'s; the first copy of a call takes it away
+            }
             memory += copied;
             self.pending -= copied;
             self.written += copied;
