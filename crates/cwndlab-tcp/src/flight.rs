@@ -203,6 +203,11 @@ impl Flight {
         self.record.as_ref()?.first_to_resend()
     }
 
+    /// Returns the end of what may be sent again as one train: see [`Record::resendable`].
+    pub fn resendable(&self, start: u64, limit: u64, most: u64) -> u64 {
+        self.record.as_ref().map_or(start, |record| record.resendable(start, limit, most))
+    }
+
     /// Returns the next segment that waits for retransmission. The search begins where the last one ended.
     pub fn next_to_resend(&mut self) -> Option<Sent> {
         self.record.as_mut()?.next_to_resend()

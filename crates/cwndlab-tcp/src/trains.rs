@@ -22,10 +22,14 @@ pub(crate) struct Trains {
     /// The current train: when it left, and its end.
     at: Time,
     end: u64,
+    /// What of the current train is sent again: the next position and the end.
+    again: (u64, u64),
     /// Ends of the `sk_buff`s that have not been sent, in order. The first may have been sent in part.
     queue: VecDeque<u64>,
-    /// Ends of the trains that have not been acknowledged, in order, each with whether it has several segments.
-    sent: VecDeque<(u64, bool)>,
+    /// Ends of the `sk_buff`s that have been sent and not been acknowledged, in order.
+    sent: VecDeque<u64>,
+    /// Whether the current train has several segments.
+    is_long: bool,
     push_one: PushOne,
     /// Whether an ACK is to make room in the send buffer once what waits has been sent (`tcp_check_space`).
     checks_space: bool,
@@ -88,12 +92,27 @@ impl Trains {
 
     /// Whether the current train has been sent.
     pub fn is_complete(&self, now: Time, next: u64) -> bool {
-        self.at == now && next >= self.end
+        self.at == now && next >= self.end && self.again.0 >= self.again.1
     }
 
-    /// Whether the segment that ends here is the last of several (`__tcp_transmit_skb` sets PSH on these).
-    pub fn is_pushed(&self, end: u64) -> bool {
-        self.sent.binary_search_by_key(&end, |train| train.0).is_ok_and(|k| self.sent[k].1)
+    /// Whether the segment that ends here is the last of a train of several (`__tcp_transmit_skb` sets PSH on these).
+    pub fn is_pushed(&self, now: Time, end: u64) -> bool {
+        self.at == now && self.is_long && (end == self.end || end == self.again.1)
+    }
+
+    /// Notes that a segment is sent again. It begins a train unless it belongs to the current one: `ends` gives the end
+    /// of what may be sent with it, of an `sk_buff` with this end. What is left of the `sk_buff` is another
+    /// (`tcp_fragment`).
+    pub fn resend(&mut self, now: Time, (start, end): (u64, u64), ends: impl Fn(u64) -> u64) {
+        if self.at != now || self.again.0 != start || start >= self.again.1 {
+            let place = self.sent.partition_point(|sent| *sent <= start);
+            let train = ends(self.sent.get(place).copied().unwrap_or(end)).max(end);
+            if self.sent.get(place).is_some_and(|sent| *sent > train) {
+                self.sent.insert(place, train);
+            }
+            (self.at, self.is_long, self.again.1) = (now, train > end, train);
+        }
+        self.again.0 = end;
     }
 
     /// Notes that a train leaves next that does not wait, and then the application writes on.
@@ -143,7 +162,7 @@ impl Trains {
 
     /// Forgets trains that have been acknowledged.
     pub fn forget(&mut self, una: u64) {
-        while self.sent.front().is_some_and(|train| train.0 <= una) {
+        while self.sent.front().is_some_and(|end| *end <= una) {
             self.sent.pop_front();
         }
     }
@@ -190,7 +209,9 @@ impl Trains {
         let limit = if bytes > mss { split_point(next, quota, bytes, is_last) } else { mss };
         let end = start + bytes.min(limit);
         (self.at, self.end) = (next.now, end);
-        self.sent.push_back((end, end - start > mss));
+        self.again = (0, 0);
+        self.is_long = end - start > mss;
+        self.sent.push_back(end);
         self.push_one = if waits { PushOne::None } else { PushOne::Sent };
         Ok(end)
     }

@@ -147,7 +147,7 @@ impl Connection {
             None => end >= s.snd.end,
             // Before its FIN an application writes with MSG_MORE, so that both share a segment: it is not pushed.
             Some(buffer) => !fin && buffer.is_pushed(end),
-        } || !again && s.trains().is_some_and(|trains| trains.is_pushed(end - u64::from(fin)));
+        } || s.trains().is_some_and(|trains| trains.is_pushed(now, end - u64::from(fin)));
         let flags =
             Flags(Flags::ACK.0 | (u8::from(fin) * Flags::FIN.0) | (u8::from(last && piece.len > 0) * Flags::PSH.0));
         if fin {

@@ -22,10 +22,25 @@ impl Connection {
             return Ok(Piece { start, len: (end - start).min(mss) as u32 });
         }
         let piece = self.sender.next_piece(cfg, &mut self.recovery)?;
-        if piece.start < start || piece.len == 0 || self.sender.socket().is_some() {
+        if piece.len == 0 || self.sender.socket().is_some() {
+            return Ok(piece);
+        }
+        if piece.start < start {
+            self.resend_train_of(cfg, now, piece);
             return Ok(piece);
         }
         self.begin_train_of(cfg, now, piece)
+    }
+
+    /// Sends a piece again, in a train of what is lost of its `sk_buff` (`tcp_xmit_retransmit_queue`).
+    fn resend_train_of(&mut self, cfg: &TcpConfig, now: Time, piece: Piece) {
+        let (next, _) = self.what_decides(cfg, now, piece.start);
+        let most = next.cwnd.saturating_sub(next.in_flight).min(next.most);
+        let flight = &self.sender.outstanding;
+        let end = piece.start + u64::from(piece.len);
+        let Some(trains) = self.sender.extra.as_mut().and_then(|extra| extra.trains.as_deref_mut()) else { return };
+        trains.forget(self.sender.snd.una);
+        trains.resend(now, (piece.start, end), |limit| flight.resendable(piece.start, limit, most));
     }
 
     /// Ends the pacer's train where a train is complete, however short it is.

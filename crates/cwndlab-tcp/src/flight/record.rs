@@ -403,6 +403,19 @@ impl Record {
         self.list.iter().find(|sent| sent.waits())
     }
 
+    /// Returns the end of the segments that wait for retransmission one after another from `start` on, at most `most` and
+    /// none beyond `limit`.
+    pub fn resendable(&self, start: u64, limit: u64, most: u64) -> u64 {
+        let run = self.list.iter_from(self.index(start)).take(most as usize);
+        run.take_while(|sent| sent.waits() && sent.end <= limit).fold(start, |end, sent| {
+            if sent.start == end {
+                sent.end
+            } else {
+                end
+            }
+        })
+    }
+
     /// Returns the next segment that waits for retransmission. The search begins where the last one ended.
     pub fn next_to_resend(&mut self) -> Option<Sent> {
         if self.tally.waiting == 0 {
