@@ -30,6 +30,8 @@ pub(crate) struct Trains {
     sent: VecDeque<u64>,
     /// Whether the current train has several segments.
     is_long: bool,
+    /// The ends of the first `sk_buff` before and after it has grown.
+    grown: Option<(u64, u64)>,
     push_one: PushOne,
     /// Whether an ACK is to make room in the send buffer once what waits has been sent (`tcp_check_space`).
     checks_space: bool,
@@ -127,6 +129,11 @@ impl Trains {
         ends
     }
 
+    /// The ends of the first `sk_buff` before and after it has grown, once.
+    pub fn take_grown(&mut self) -> Option<(u64, u64)> {
+        self.grown.take()
+    }
+
     /// Notes that an ACK is to make room in the send buffer.
     pub fn check_space(&mut self) {
         self.checks_space = true;
@@ -220,12 +227,15 @@ impl Trains {
     /// (`tcp_grow_skb`), and whether it is the last.
     fn head(&mut self, start: u64, wanted: u64, written: u64) -> (u64, bool) {
         self.forget_sent(start);
-        if let Some(&second) = self.queue.get(1) {
-            let grown = second.min(start + wanted);
+        if let (Some(&first), Some(&second)) = (self.queue.front(), self.queue.get(1)) {
+            let grown = second.min(start + wanted).max(first);
+            if grown > first {
+                self.grown = Some((first, grown));
+            }
             if grown == second {
                 self.queue.pop_front();
             } else {
-                self.queue[0] = self.queue[0].max(grown);
+                self.queue[0] = grown;
             }
         }
         (self.queue.front().copied().unwrap_or(written), self.queue.len() < 2)

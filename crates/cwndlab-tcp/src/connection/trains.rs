@@ -76,7 +76,11 @@ impl Connection {
         let una = self.sender.snd.una;
         let Some(trains) = self.sender.trains_mut() else { return Ok(piece) };
         trains.forget(una);
-        match trains.begin(&next, &waiting, written) {
+        let begun = trains.begin(&next, &waiting, written);
+        if let (Some((from, to)), Some(buffer)) = (trains.take_grown(), self.sender.buffer()) {
+            buffer.move_push(from, to);
+        }
+        match begun {
             Ok(end) => {
                 if self.sender.trains().is_some_and(Trains::checks_space) {
                     let in_flight = self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding);

@@ -10,6 +10,18 @@ impl SendBuffer {
         s.end - s.una.min(s.end) + SKB_BYTES * count
     }
 
+    /// Moves PSH with the end of an `sk_buff` that has grown.
+    pub fn move_push(&mut self, from: u64, to: u64) {
+        let place = self.marks.partition_point(|end| *end < from);
+        if self.marks.get(place) == Some(&from) {
+            self.marks.remove(place);
+            let place = self.marks.partition_point(|end| *end < to);
+            if self.marks.get(place) != Some(&to) {
+                self.marks.insert(place, to);
+            }
+        }
+    }
+
     /// As [`SendBuffer::fill`], but returns wherever the kernel sends in between; the application then calls again. Once
     /// an `sk_buff` is full, one train of it leaves, if nothing else waits before it (`tcp_push_one`).
     pub fn fill_trains(&mut self, s: &mut SendState, trains: &mut Trains, mut memory: u64) {
