@@ -37,6 +37,12 @@ def differ(
         bool,
         typer.Option("--wide", help="draws classes of paths and programs, with a table by class"),
     ] = False,
+    trains: Annotated[
+        bool,
+        typer.Option(
+            "--trains", help="senders hand trains of segments to their device; default: single segments"
+        ),
+    ] = False,
     minimize: Annotated[
         int, typer.Option(min=0, help="how many of each class of differences are made simpler")
     ] = 1,
@@ -63,10 +69,10 @@ def differ(
         from cwndlab_linux.differ.study_case import compare_study
 
         folder = out or Path(f"differ-{Path(study).stem}")
-        echo(compare_study(opt.load(study, set_), stack, images[0], folder, threads=threads, say=say))
+        echo(compare_study(opt.load(study, set_), stack, images[0], folder, trains=trains, threads=threads, say=say))
     else:
         folder = out or Path(f"differ-{seed}")
-        differing = Differ(seed, images, folder, simple_receiver, wide, threads, say)
+        differing = Differ(seed, images, folder, simple_receiver, wide, trains, threads, say)
         rows = differing.run(scenarios, minimize)
         echo(page(rows, differing.sides))
     echo(f"report: {folder / 'differ.md'}")

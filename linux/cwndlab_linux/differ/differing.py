@@ -84,6 +84,8 @@ class Differ:
     simple_receiver: bool = False
     #: Draws classes of paths and programs instead of transfers through a bottleneck.
     wide: bool = False
+    #: Senders hand trains of segments to their device.
+    trains: bool = False
     threads: int | None = None
     #: Gets a line for each scenario.
     say: Callable[[str], None] = lambda line: None
@@ -120,11 +122,11 @@ class Differ:
 
     def _drawn(self, index: int) -> DrawnScenario:
         if self.wide:
-            return draw_wide(self.seed, index)
-        return draw(self.seed, index, simple_receiver=self.simple_receiver)
+            return draw_wide(self.seed, index, trains=self.trains)
+        return draw(self.seed, index, simple_receiver=self.simple_receiver, trains=self.trains)
 
     def _kernel(self, which: int, sysctls: Mapping[str, str]) -> VirtualKernel:
-        stack = stack_of(simple_receiver=self.simple_receiver, more=sysctls)
+        stack = stack_of(simple_receiver=self.simple_receiver, trains=self.trains, more=sysctls)
         return VirtualKernel(stack, at_once=self.threads, image=self.kernels[which])
 
     def _claim_folder(self) -> None:
@@ -133,6 +135,7 @@ class Differ:
             "seed": self.seed,
             "simple_receiver": self.simple_receiver,
             "wide": self.wide,
+            "trains": self.trains,
             "kernels": sides,
             "engine": _core.engine_digest(),
         }
@@ -143,7 +146,7 @@ class Differ:
                 f"{self.out}: has scenarios of another seed, kernel or engine; name another folder"
             )
         save(path, json.dumps(mine, indent=1))
-        save(self.out / "stack.toml", stack_text(simple_receiver=self.simple_receiver))
+        save(self.out / "stack.toml", stack_text(simple_receiver=self.simple_receiver, trains=self.trains))
 
     def _folder(self, index: int) -> Path:
         return self.out / f"{index:04d}"

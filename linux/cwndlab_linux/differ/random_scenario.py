@@ -73,6 +73,8 @@ class Scenario:
     seed: int
     #: Every segment is acknowledged, receive buffers are large, Nagle's algorithm is off: the senders alone.
     simple_receiver: bool = False
+    #: Senders hand trains of segments to their device.
+    trains: bool = False
 
     @property
     def kind(self) -> str:
@@ -110,6 +112,8 @@ class Scenario:
             "send_tuning": {"linux": {"most_bytes": SEND_BYTES}},
             "withheld_ack_slack": f"{SLACK_NS}ns",
         }
+        if self.trains:
+            knobs["trains"] = "linux"
         if self.simple_receiver:
             tuning = {"linux": {"initial_bytes": RECEIVE_BYTES, "most_bytes": RECEIVE_BYTES}}
             knobs |= {"ack_policy": "every", "nagle": False, "receive_tuning": tuning}
@@ -138,11 +142,17 @@ class Scenario:
             "tcp": {
                 "profile": "linux-6",
                 **knobs,
-                "groups": {cc: _group(cc, ecn=self.ecn) for cc in {one.cc: None for one in self.transfers}},
+                "groups": {cc: self._group(cc) for cc in {one.cc: None for one in self.transfers}},
             },
             "run": {"duration": f"{DURATION_S:g}s", "seed": self.seed, "stack": STACK},
             "probes": {"segments_at": "server"},
         }
+
+    def _group(self, cc: str) -> dict[str, Any]:
+        knobs: dict[str, Any] = {"cc": cc}
+        if self.ecn and cc != "dctcp":  # which brings its own
+            knobs["ecn"] = "rfc3168"
+        return knobs | law_knobs(cc, trains=self.trains)
 
     def _links(self) -> list[dict[str, Any]]:
         queue: dict[str, Any] = {"kind": self.queue, "limit": f"{self.buffer_packets}pkt"}
@@ -228,18 +238,16 @@ class Scenario:
         return replace(self, flows=(*self.flows[:k], flow, *self.flows[k + 1 :]))
 
 
-def _group(cc: str, *, ecn: bool) -> dict[str, Any]:
-    knobs: dict[str, Any] = {"cc": cc}
-    if ecn and cc != "dctcp":  # which brings its own
-        knobs["ecn"] = "rfc3168"
+def law_knobs(cc: str, *, trains: bool) -> dict[str, Any]:
+    """The knobs that a connection with this congestion control has as the kernel's."""
     if cc == "dctcp":
-        knobs["handshake"] = {"ecn_capable": True}  # Linux sets ECT on the socket (INET_ECN_xmit)
-    if cc == "bbr1":
-        knobs["max_train_segments"] = 1  # the guest's device does not split segments
-    return knobs
+        return {"handshake": {"ecn_capable": True}}  # Linux sets ECT on the socket (INET_ECN_xmit)
+    if cc == "bbr1" and not trains:
+        return {"max_train_segments": 1}  # the guest's device does not split segments
+    return {}
 
 
-def draw(seed: int, index: int, *, simple_receiver: bool = False) -> Scenario:
+def draw(seed: int, index: int, *, simple_receiver: bool = False, trains: bool = False) -> Scenario:
     """The scenario with this number of a seed's sequence; it does not depend on the ones before."""
     rng = np.random.default_rng([seed, index])
 
@@ -260,6 +268,7 @@ def draw(seed: int, index: int, *, simple_receiver: bool = False) -> Scenario:
         flows=flows,
         seed=int(rng.integers(1, 1 << 31)),
         simple_receiver=simple_receiver,
+        trains=trains,
     )
 
 

@@ -13,7 +13,7 @@ from cwndlab.runs.executors.protocol import Job, Outcome
 from cwndlab.runs.work import MeasuredRuns
 from cwndlab.study.toml import dumps
 from cwndlab_linux.real_kernel import Kernel
-from cwndlab_linux.stack import Opener, Stack
+from cwndlab_linux.stack import Opener, Segments, Stack
 from cwndlab_linux.stack_file import load
 
 from .packets_at_server import PacketComparison, ServerPacket, compare, packets_of
@@ -61,25 +61,30 @@ class Case(Protocol):
         """The scenario as the engine takes it; for the simulator with the alignment to a kernel's run."""
 
 
-def stack_of(*, simple_receiver: bool = False, more: Mapping[str, str] | None = None) -> Stack:
+def stack_of(
+    *, simple_receiver: bool = False, trains: bool = False, more: Mapping[str, str] | None = None
+) -> Stack:
     """The kernel's set-up, with more sysctls of a scenario."""
     stack = load(STACK)
     sysctls = {**stack.sysctls, **_sysctls(simple_receiver=simple_receiver), **(more or {})}
-    return replace(
-        stack, name=f"{STACK}, as differ sets it", sysctls=sysctls, segments="single", opener=OPENER
-    )
+    name = f"{STACK}, as differ sets it"
+    return replace(stack, name=name, sysctls=sysctls, segments=_segments(trains=trains), opener=OPENER)
 
 
-def stack_text(*, simple_receiver: bool) -> str:
+def stack_text(*, simple_receiver: bool, trains: bool) -> str:
     """The same as a file for ``--stack``."""
     return dumps(
         {
             "based_on": STACK,
-            "segments": "single",
+            "segments": _segments(trains=trains),
             "opener": OPENER,
             "sysctls": _sysctls(simple_receiver=simple_receiver),
         }
     )
+
+
+def _segments(*, trains: bool) -> Segments:
+    return "trains" if trains else "single"
 
 
 def _sysctls(*, simple_receiver: bool) -> dict[str, str]:

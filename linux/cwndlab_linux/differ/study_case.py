@@ -12,6 +12,7 @@ from cwndlab.api import Study
 from cwndlab.base.writing import save
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import watched_host
+from cwndlab_linux.stack import Segments
 from cwndlab_linux.stack_file import stack_for
 from cwndlab_linux.virtual.backend import VirtualKernel
 from cwndlab_linux.virtual.images import Image
@@ -27,6 +28,8 @@ class StudyCase:
 
     cell: Cell
     seed: int
+    #: Senders hand trains of segments to their device.
+    trains: bool = False
 
     @property
     def laws(self) -> list[str]:
@@ -44,6 +47,7 @@ class StudyCase:
             entry["start_ns"] = start
             entry["name"] += f"-{draw}" if draw else ""
         for tcp in scenario["tcp"]:
+            tcp["trains"] = "linux" if self.trains else tcp["trains"]
             tcp["rto"] |= {"timer_hz": HZ, "tick_phase_ns": alignment.tick_phase_ns}
         return json.dumps(scenario)
 
@@ -61,16 +65,17 @@ def compare_study(
     image: Image,
     out: Path,
     *,
+    trains: bool = False,
     threads: int | None,
     say: Callable[[str], None],
 ) -> str:
     """Compares each cell's first replicate with a kernel's; the page of what was found.
 
     Writes it, a table, and for each cell that differs the packets around the first difference. The hosts send
-    single segments, and the simulator gets the kernel's starts and ticks.
+    single segments, or with `trains` trains, and the simulator gets the kernel's starts and ticks.
     """
     plan = observed_at_sender(study).plan()
-    cases = {cell.id: StudyCase(cell, plan.derive_seed(cell)) for cell in plan.cells}
+    cases = {cell.id: StudyCase(cell, plan.derive_seed(cell), trains) for cell in plan.cells}
     sides = ("the simulator", f"Linux {image.release}")
     rows: dict[str, Row] = {}
 
@@ -85,8 +90,9 @@ def compare_study(
                 save(out / name / "aligned.json", cases[name].compile(alignment))
         say(f"{name}: {rows[name].kind}")
 
-    single = replace(stack_for(plan.study, stack), segments="single")
-    kernel = VirtualKernel(single, at_once=threads, image=image)
+    segments: Segments = "trains" if trains else "single"
+    host = replace(stack_for(plan.study, stack), segments=segments)
+    kernel = VirtualKernel(host, at_once=threads, image=image)
     on_kernel(kernel, cases, deliver)
     found = [rows[name] for name in cases]
     return save_page(out, found, sides)

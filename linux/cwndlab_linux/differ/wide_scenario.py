@@ -13,7 +13,17 @@ import numpy as np
 from cwndlab.api import Study
 from cwndlab.study.toml import dumps
 
-from .random_scenario import DURATION_S, HZ, JITTER, LEAST_PACKETS, SEND_BYTES, SLACK_NS, STACK, Alignment
+from .random_scenario import (
+    DURATION_S,
+    HZ,
+    JITTER,
+    LEAST_PACKETS,
+    SEND_BYTES,
+    SLACK_NS,
+    STACK,
+    Alignment,
+    law_knobs,
+)
 
 #: Laws that a flow may have, the most common one more often.
 CONTROLS = ("cubic", "cubic", "cubic", "reno", "bbr1", "dctcp")
@@ -331,21 +341,22 @@ class WideScenario:
         return next(link for link in tables["topology"]["links"] if link["name"] == "bottleneck")
 
 
-def draw_wide(seed: int, index: int) -> WideScenario:
+def draw_wide(seed: int, index: int, *, trains: bool = False) -> WideScenario:
     """The scenario with this number of a seed's sequence; the classes take turns."""
     kind, build = list(CLASSES.items())[index % len(CLASSES)]
     dice = Dice(seed, index)
     draft = Draft(dice, dice.draw_between(1, 100), dice.draw_between(5, 200), dice.draw_between(0.25, 4))
     build(draft)
-    return _finish(kind, draft)
+    return _finish(kind, draft, trains=trains)
 
 
-def _finish(kind: str, d: Draft) -> WideScenario:
+def _finish(kind: str, d: Draft, *, trains: bool) -> WideScenario:
     knobs: Table = {
         "send_tuning": {"linux": {"most_bytes": SEND_BYTES}},
         "withheld_ack_slack": f"{SLACK_NS}ns",
+        **({"trains": "linux"} if trains else {}),
         **d.tcp,
-        "groups": {law: _group(law, ecn=d.ecn) for law in {law: None for _, law, _ in d.flows}},
+        "groups": {law: _group(law, ecn=d.ecn, trains=trains) for law in {law: None for _, law, _ in d.flows}},
     }
     tables: Table = {
         "title": f"{kind}: {_describe(d)}",
@@ -368,14 +379,10 @@ def _finish(kind: str, d: Draft) -> WideScenario:
     return WideScenario(kind, tables, d.sysctls)
 
 
-def _group(law: str, *, ecn: bool) -> Table:
-    knobs: Table = {"cc": law}
-    if law == "dctcp":
-        knobs["handshake"] = {"ecn_capable": True}
-    elif ecn:
+def _group(law: str, *, ecn: bool, trains: bool) -> Table:
+    knobs: Table = {"cc": law, **law_knobs(law, trains=trains)}
+    if ecn and law != "dctcp":
         knobs["ecn"] = "rfc3168"
-    if law == "bbr1":
-        knobs["max_train_segments"] = 1
     return knobs
 
 

@@ -36,11 +36,14 @@ impl Connection {
     fn resend_train_of(&mut self, cfg: &TcpConfig, now: Time, piece: Piece) {
         let (next, _) = self.what_decides(cfg, now, piece.start);
         let most = next.cwnd.saturating_sub(next.in_flight).min(next.most);
-        let flight = &self.sender.outstanding;
+        let (flight, written) = (&self.sender.outstanding, self.sender.snd.end);
         let end = piece.start + u64::from(piece.len);
         let Some(trains) = self.sender.extra.as_mut().and_then(|extra| extra.trains.as_deref_mut()) else { return };
         trains.forget(self.sender.snd.una);
-        trains.resend(now, (piece.start, end), |limit| flight.resendable(piece.start, limit, most));
+        trains.resend(now, (piece.start, end), |limit| {
+            let fin = u64::from(limit == written);
+            flight.resendable(piece.start, limit + fin, most).min(limit)
+        });
     }
 
     /// Ends the pacer's train where a train is complete, however short it is.
