@@ -1,7 +1,7 @@
 //! Translates commands to the endpoint's knobs.
 
 use crate::sysctl::{self, Setting};
-use cwndlab_tcp::{CubicConfig, EcnKind, Profile, ReceiveTuning, RecoveryConfig, TcpConfig, WindowLawKind};
+use cwndlab_tcp::{CubicConfig, EcnKind, Profile, ReceiveTuning, RecoveryConfig, TcpConfig, TrainKind, WindowLawKind};
 
 /// The configuration against which scripts run: that of a profile, with timers that tick `hz` times a second. An `hz`
 /// of 0 means timers with a resolution of a nanosecond. The default is the profile's, but 1000 for `linux-6`, whose
@@ -10,6 +10,9 @@ use cwndlab_tcp::{CubicConfig, EcnKind, Profile, ReceiveTuning, RecoveryConfig, 
 pub fn config(profile: Profile, hz: Option<u32>) -> TcpConfig {
     let mut cfg = profile.config();
     cfg.linux_details |= profile == Profile::Linux6;
+    if profile == Profile::Linux6 {
+        cfg.trains = TrainKind::Linux; // the interface of a script has segmentation offload
+    }
     cfg.rto.timer_hz = hz.unwrap_or(if profile == Profile::Linux6 { 1000 } else { cfg.rto.timer_hz });
     cfg
 }

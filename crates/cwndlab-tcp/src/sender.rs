@@ -207,8 +207,10 @@ impl Sender {
     /// Takes the valid SACK blocks of an ACK, lowest first, before they are recorded.
     pub fn note_blocks(&mut self, blocks: impl Iterator<Item = (u64, u64)>) {
         let (mss, reported) = (self.snd.mss, &self.outstanding.reported);
-        if let Some(buffer) = self.extra.as_mut().and_then(|extra| extra.buffer.as_deref_mut()) {
-            buffer.take_blocks(blocks, reported, mss);
+        match self.extra.as_deref_mut() {
+            Some(Extra { trains: Some(trains), .. }) => trains.take_blocks(blocks, self.snd.una, u64::from(mss)),
+            Some(Extra { buffer: Some(buffer), .. }) => buffer.take_blocks(blocks, reported, mss),
+            _ => {}
         }
     }
 
@@ -217,8 +219,7 @@ impl Sender {
         let Some(Extra { buffer: Some(buffer), trains, .. }) = self.extra.as_deref_mut() else { return 0 };
         match trains {
             Some(trains) => {
-                trains.forget(self.snd.una);
-                SendBuffer::memory_of(&self.snd, trains.count())
+                SendBuffer::memory_of(&self.snd, trains.count(self.snd.una, self.snd.nxt))
             }
             None => buffer.memory(&self.snd, &self.outstanding.reported),
         }

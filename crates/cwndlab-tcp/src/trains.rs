@@ -3,6 +3,8 @@
 //! the windows (`tcp_mss_split_point`) and what the application wrote at a time. A small rest of the window may wait for
 //! the next ACK, so that the train becomes longer (`tcp_tso_should_defer`).
 
+mod blocks;
+
 use std::collections::VecDeque;
 
 use cwndlab_units::Time;
@@ -26,8 +28,8 @@ pub(crate) struct Trains {
     again: (u64, u64),
     /// Ends of the `sk_buff`s that have not been sent, in order. The first may have been sent in part.
     queue: VecDeque<u64>,
-    /// Ends of the `sk_buff`s that have been sent and not been acknowledged, in order.
-    sent: VecDeque<u64>,
+    /// The `sk_buff`s that have been sent and not been acknowledged, in order.
+    sent: VecDeque<Skb>,
     /// Whether the current train has several segments.
     is_long: bool,
     /// The ends of the first `sk_buff` before and after it has grown.
@@ -35,6 +37,14 @@ pub(crate) struct Trains {
     push_one: PushOne,
     /// Whether an ACK is to make room in the send buffer once what waits has been sent (`tcp_check_space`).
     checks_space: bool,
+}
+
+/// An `sk_buff` that has been sent.
+#[derive(Clone, Copy, Debug)]
+struct Skb {
+    end: u64,
+    /// Whether SACK has reported it.
+    reported: bool,
 }
 
 /// A train that leaves while the application fills the next `sk_buff` (`tcp_push_one`).
@@ -107,10 +117,10 @@ impl Trains {
     /// (`tcp_fragment`).
     pub fn resend(&mut self, now: Time, (start, end): (u64, u64), ends: impl Fn(u64) -> u64) {
         if self.at != now || self.again.0 != start || start >= self.again.1 {
-            let place = self.sent.partition_point(|sent| *sent <= start);
-            let train = ends(self.sent.get(place).copied().unwrap_or(end)).max(end);
-            if self.sent.get(place).is_some_and(|sent| *sent > train) {
-                self.sent.insert(place, train);
+            let place = self.sent.partition_point(|skb| skb.end <= start);
+            let train = ends(self.sent.get(place).map_or(end, |skb| skb.end)).max(end);
+            if self.sent.get(place).is_some_and(|skb| skb.end > train) {
+                self.sent.insert(place, Skb { end: train, reported: false });
             }
             (self.at, self.is_long, self.again.1) = (now, train > end, train);
         }
@@ -169,13 +179,15 @@ impl Trains {
 
     /// Forgets trains that have been acknowledged.
     pub fn forget(&mut self, una: u64) {
-        while self.sent.front().is_some_and(|end| *end <= una) {
+        while self.sent.front().is_some_and(|skb| skb.end <= una) {
             self.sent.pop_front();
         }
     }
 
-    /// Number of `sk_buff`s, sent and not.
-    pub fn count(&self) -> u64 {
+    /// Number of `sk_buff`s that have not been acknowledged, sent and not.
+    pub fn count(&mut self, una: u64, next: u64) -> u64 {
+        self.forget(una);
+        self.forget_sent(next);
         (self.queue.len() + self.sent.len()) as u64
     }
 
@@ -218,7 +230,7 @@ impl Trains {
         (self.at, self.end) = (next.now, end);
         self.again = (0, 0);
         self.is_long = end - start > mss;
-        self.sent.push_back(end);
+        self.sent.push_back(Skb { end, reported: false });
         self.push_one = if waits { PushOne::None } else { PushOne::Sent };
         Ok(end)
     }

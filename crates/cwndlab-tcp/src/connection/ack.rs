@@ -112,7 +112,7 @@ impl Connection {
             let (left, right) = (at(left), at(right));
             (left >= una && left < right && right <= max).then_some((left as u64, right as u64))
         });
-        if self.sender.is_buffered && blocks.len > 0 {
+        if blocks.len > 0 && self.sender.extra.is_some() {
             self.sender.note_blocks(valid.clone());
         }
         valid.map(|(left, right)| self.sender.outstanding.on_block(left, right)).sum()
