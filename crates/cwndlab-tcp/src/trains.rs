@@ -35,6 +35,8 @@ pub(crate) struct Trains {
     /// The ends of the first `sk_buff` before and after it has grown.
     grown: Option<(u64, u64)>,
     push_one: PushOne,
+    /// Why a train waits, if one does.
+    deferred: Option<Deferred>,
     /// Whether an ACK is to make room in the send buffer once what waits has been sent (`tcp_check_space`).
     checks_space: bool,
 }
@@ -110,6 +112,16 @@ impl Trains {
     /// Whether the segment that ends here is the last of a train of several (`__tcp_transmit_skb` sets PSH on these).
     pub fn is_pushed(&self, now: Time, end: u64) -> bool {
         self.at == now && self.is_long && (end == self.end || end == self.again.1)
+    }
+
+    /// Why a train waits, if one does.
+    pub fn deferred(&self) -> Option<Deferred> {
+        self.deferred
+    }
+
+    /// Notes that the sender decides anew what is sent.
+    pub fn decide_anew(&mut self) {
+        self.deferred = None;
     }
 
     /// Notes that a segment is sent again. It begins a train unless it belongs to the current one: `ends` gives the end
@@ -221,7 +233,8 @@ impl Trains {
         let bytes = head - start;
         let waits = std::mem::take(&mut self.push_one) != PushOne::Next;
         if bytes > mss && waits {
-            if let Some(why) = defers(next, waiting, room * mss, (bytes, is_last)) {
+            self.deferred = defers(next, waiting, room * mss, (bytes, is_last));
+            if let Some(why) = self.deferred {
                 return Err(why);
             }
         }
@@ -295,3 +308,6 @@ fn defers(next: &Next, waiting: &Waiting, room: u64, (bytes, is_last): (u64, boo
     }
     (!waiting.fin).then_some(Deferred::Application)
 }
+
+#[cfg(test)]
+mod tests;

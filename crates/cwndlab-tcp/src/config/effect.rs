@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn every_combination_without_effect_is_named() {
         type Change = fn(&mut TcpConfig);
-        let changes: [(&str, Change); 21] = [
+        let changes: [(&str, Change); 22] = [
             ("slow_start", |tcp| {
                 (tcp.window_law, tcp.slow_start) = (WindowLawKind::RenoPackets, SlowStartKind::Hystart);
             }),
@@ -122,6 +122,7 @@ mod tests {
             ("ecn_holds_slow_start", |tcp| tcp.ecn_holds_slow_start = true),
             ("dsack", |tcp| tcp.dsack = true),
             ("nagle_rule", |tcp| (tcp.nagle, tcp.nagle_rule) = (false, NagleRule::Minshall)),
+            ("max_train_segments", |tcp| tcp.max_train_segments = 1),
             ("packet_stamps", |tcp| (tcp.packet_stamps, tcp.timestamps) = (true, true)),
             ("handshake.ecn_capable", |tcp| {
                 tcp.handshake = Some(HandshakeConfig { ecn_capable: true, ..HandshakeConfig::STANDARD });
@@ -166,6 +167,7 @@ mod tests {
             tcp.grow_only_if_cwnd_limited = true;
             (tcp.slow_start, tcp.slow_start_limit_segments) = (SlowStartKind::HystartPlusPlus, 8);
             (tcp.ecn, tcp.window_law, tcp.ecn_to_one_segment) = (EcnKind::Dctcp, WindowLawKind::Dctcp, true);
+            (tcp.trains, tcp.max_train_segments) = (TrainKind::Linux, 1);
         };
         assert!(idle(rack).is_empty());
         assert!(Profile::Linux6.config().without_effect().is_empty());

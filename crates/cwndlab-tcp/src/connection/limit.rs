@@ -68,7 +68,7 @@ impl Connection {
         match stop {
             // `decided` is `None`: recovery, which the sender asks first, permits nothing now.
             None | Some(Wait::PeerWindow) if decided.is_none() => Limit::Recovery,
-            None => Limit::Pacing,
+            None => self.deferred_limit(cfg).unwrap_or(Limit::Pacing),
             Some(Wait::Application) if s.snd.nxt < s.snd.end && decided.is_none() => Limit::Recovery,
             Some(Wait::Application) if s.snd.nxt < s.snd.end => Limit::SmallSegment,
             Some(Wait::Application) if s.is_blocked() => Limit::SendBuffer,
@@ -79,7 +79,7 @@ impl Connection {
         }
     }
 
-    fn window_limit(&self, cfg: &TcpConfig) -> Limit {
+    pub(super) fn window_limit(&self, cfg: &TcpConfig) -> Limit {
         let s = &self.sender;
         if self.recovery.in_recovery() && !s.cc.owns_recovery() {
             Limit::Recovery

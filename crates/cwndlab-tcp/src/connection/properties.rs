@@ -238,7 +238,7 @@ prop_compose! {
             Profile::Linux2_2.config().ack_policy,
             Profile::Linux6.config().ack_policy,
         ]),
-        (idle, f_rto, linux_timers, linux_details) in any::<(bool, bool, bool, bool)>(),
+        (idle, f_rto, linux_timers, linux_details, in_trains) in any::<(bool, bool, bool, bool, bool)>(),
         send_tuning in prop::sample::select(vec![
             SendTuning::None, SendTuning::Linux { most_bytes: 1 << 22 }, SendTuning::Linux { most_bytes: 2304 },
         ]),
@@ -268,6 +268,7 @@ prop_compose! {
             ack_policy: policy,
             restart_after_idle: idle,
             send_tuning, linux_details,
+            trains: if in_trains { TrainKind::Linux } else { TrainKind::Paced },
             handshake: Some(HandshakeConfig::of(profile)),
             fin: Some(FinConfig { time_wait_ns, ..FinConfig::of(profile) }),
             ..base

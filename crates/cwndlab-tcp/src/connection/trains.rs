@@ -2,10 +2,10 @@
 
 use cwndlab_units::Time;
 
-use super::{Connection, Control};
+use super::{Connection, Control, Limit};
 use crate::config::TcpConfig;
 use crate::in_order::Wait;
-use crate::pacing::Pace;
+use crate::pacing::{Pace, Pacer};
 use crate::send_state::{Piece, Room};
 use crate::trains::{Deferred, Next, Trains, Waiting};
 
@@ -49,8 +49,9 @@ impl Connection {
     /// Ends the pacer's train where a train is complete, however short it is.
     pub(super) fn end_complete_train(&mut self, now: Time) {
         let next = self.sender.snd.max;
-        let is_complete = self.sender.trains().is_some_and(|trains| trains.is_complete(now, next));
-        if !is_complete {
+        let Some(trains) = self.sender.trains_mut() else { return };
+        trains.decide_anew();
+        if !trains.is_complete(now, next) {
             return;
         }
         if let Some(pacer) = self.sender.pacer_mut() {
@@ -101,6 +102,15 @@ impl Connection {
         }
     }
 
+    /// What a train waits for, if one does.
+    pub(super) fn deferred_limit(&self, cfg: &TcpConfig) -> Option<Limit> {
+        Some(match self.sender.trains()?.deferred()? {
+            Deferred::Cwnd => self.window_limit(cfg),
+            Deferred::PeerWindow => Limit::ReceiveWindow,
+            Deferred::Application => Limit::Application,
+        })
+    }
+
     fn what_decides(&self, cfg: &TcpConfig, now: Time, start: u64) -> (Next, Waiting) {
         let s = &self.sender;
         let mss = u64::from(s.snd.mss);
@@ -130,7 +140,7 @@ impl Connection {
     /// Maximum segments of a train (`tcp_tso_segs`).
     fn most_segments(&self, cfg: &TcpConfig) -> u64 {
         let s = &self.sender;
-        let bytes = s.pacer().map_or_else(|| Pace::unpaced_train_bytes(cfg, &s.snd, &s.cc), |pacer| pacer.most_bytes());
+        let bytes = s.pacer().map_or_else(|| Pace::unpaced_train_bytes(cfg, &s.snd, &s.cc), Pacer::most_bytes);
         let device = if cfg.max_train_segments > 0 { u64::from(cfg.max_train_segments) } else { u64::MAX };
         (bytes / u64::from(s.snd.mss)).clamp(1, device)
     }
