@@ -20,6 +20,7 @@ def test_a_class_of_paths_and_programs_is_a_study_that_becomes_simpler(index: in
     assert scenario == draw_wide(9, index) and scenario.kind == [*CLASSES][index]
     compiled = json.loads(scenario.compile())
     assert len(compiled["traffic"]) == len(scenario.laws) and scenario.kind in scenario.to_toml()
+    assert draw_wide(9, index, trains=True).tables["tcp"].pop("trains") == "linux"
     simpler = [*scenario.simplify()]
     assert simpler and all(
         one.to_toml() != scenario.to_toml() and json.loads(one.compile()) for one in simpler

@@ -1,5 +1,7 @@
 """The simulator sends a kernel's packets in scenarios of `cwndlab differ` that were recorded once.
 
+Those in `drawn` send single segments, those in `trains` trains.
+
 Each file has what Linux 6.12 in virtual time sent (`>`: milliseconds, transfer, position, bytes) and received
 (`<`: milliseconds, transfer, bytes acknowledged, SACK blocks) at the server. Each scenario differed until the
 last of its causes in docs/evidence/kernel.md was found.
@@ -12,14 +14,25 @@ from pathlib import Path
 import pytest
 
 from cwndlab_linux.differ.packets_at_server import ServerPacket
-from cwndlab_linux.differ.random_scenario import draw
+from cwndlab_linux.differ.random_scenario import Scenario, draw
 from cwndlab_linux.differ.sides import KernelRun, against_simulator, one_on_kernel, stack_of
 from cwndlab_linux.virtual import images
 from cwndlab_linux.virtual.backend import VirtualKernel
 
-GOLDEN = Path(__file__).parent / "golden" / "drawn"
-NAMES = sorted(path.stem for path in GOLDEN.glob("*.txt"))
-SHORTEST = min(NAMES, key=lambda name: (GOLDEN / f"{name}.txt").stat().st_size)
+GOLDEN = Path(__file__).parent / "golden"
+NAMES = sorted(
+    f"{folder}/{path.stem}" for folder in ("drawn", "trains") for path in (GOLDEN / folder).glob("*.txt")
+)
+
+
+def shortest(folder: str) -> str:
+    return min(NAMES, key=lambda name: (not name.startswith(folder), (GOLDEN / f"{name}.txt").stat().st_size))
+
+
+def scenario_of(name: str) -> Scenario:
+    folder, numbers = name.split("/")
+    seed, index = map(int, numbers.split("-"))
+    return draw(seed, index, trains=folder == "trains")
 
 
 def text_of(run: KernelRun) -> str:
@@ -44,14 +57,14 @@ def recorded(name: str) -> KernelRun:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_simulator_sends_the_packets_that_the_kernel_sent(name: str) -> None:
-    seed, index = map(int, name.split("-"))
-    found, _ = against_simulator(draw(seed, index), recorded(name))
+    found, _ = against_simulator(scenario_of(name), recorded(name))
     assert found.is_same, (found.kind, str(found.ours), str(found.theirs))
 
 
 @pytest.mark.usefixtures("virtual")
-def test_the_kernel_still_sends_them() -> None:
-    seed, index = map(int, SHORTEST.split("-"))
-    kernel = VirtualKernel(stack_of(), image=images.find())
-    run = one_on_kernel(kernel, draw(seed, index))
-    assert text_of(run) == (GOLDEN / f"{SHORTEST}.txt").read_text()
+@pytest.mark.parametrize("folder", ["drawn", "trains"])
+def test_the_kernel_still_sends_them(folder: str) -> None:
+    name = shortest(folder)
+    kernel = VirtualKernel(stack_of(trains=folder == "trains"), image=images.find())
+    run = one_on_kernel(kernel, scenario_of(name))
+    assert text_of(run) == (GOLDEN / f"{name}.txt").read_text()

@@ -27,6 +27,14 @@ def test_simulator_and_kernel_send_the_same_packets(name: str, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("virtual")
+def test_trains_are_the_same_too(tmp_path: Path) -> None:
+    study, stack = STUDIES / "paws-old-duplicate.toml", str(STUDIES / "paws-old-duplicate.stack.toml")
+    compare_study(Study.load(study), stack, images.find(), tmp_path, trains=True, threads=1, say=print)
+    (row,) = csv.DictReader((tmp_path / "differ.csv").read_text().splitlines())
+    assert (row["kind"], row["agree"]) == ("same", row["packets"])
+
+
+@pytest.mark.usefixtures("virtual")
 def test_a_study_that_differs_has_its_packets_around_the_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -50,6 +58,8 @@ def test_a_cell_is_observed_at_the_sender_and_aligned_to_starts_and_ticks() -> N
     assert cell.compiled.scenario["probes"]["segments_at"] == cell.compiled.scenario["nodes"].index("server")
     assert case.laws == ["cubic-linux"]
     aligned = case.compile(Alignment((5,), 7, (3,)))
+    assert '"trains": "paced"' in aligned
+    assert '"trains": "linux"' in StudyCase(cell, 1, trains=True).compile(Alignment((5,), 7, (3,)))
     assert '"start_ns": 5' in aligned and '"name": "flow-0-3"' in aligned and '"tick_phase_ns": 7' in aligned
 
 

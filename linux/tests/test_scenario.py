@@ -33,12 +33,22 @@ def test_every_scenario_is_a_study_that_runs(simple_receiver: bool) -> None:
         assert len(content["traffic"]) == len(scenario.transfers)
 
 
-@pytest.mark.parametrize("simple_receiver", [False, True])
-def test_the_stack_file_sets_what_differ_sets(simple_receiver: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("simple_receiver", "trains"), [(False, False), (True, False), (False, True)])
+def test_the_stack_file_sets_what_differ_sets(simple_receiver: bool, trains: bool, tmp_path: Path) -> None:
     path = tmp_path / "stack.toml"
-    path.write_text(stack_text(simple_receiver=simple_receiver))
-    mine, theirs = load(str(path)), stack_of(simple_receiver=simple_receiver)
-    assert (mine.sysctls, mine.laws) == (theirs.sysctls, theirs.laws)
+    path.write_text(stack_text(simple_receiver=simple_receiver, trains=trains))
+    mine, theirs = load(str(path)), stack_of(simple_receiver=simple_receiver, trains=trains)
+    assert (mine.sysctls, mine.laws, mine.segments) == (theirs.sysctls, theirs.laws, theirs.segments)
+
+
+def test_trains_change_what_senders_hand_over_and_nothing_else() -> None:
+    for index in range(12):
+        single, trains = draw(5, index), draw(5, index, trains=True)
+        assert replace(trains, trains=False) == single
+        for one, kind, most in ((single, "paced", 1), (trains, "linux", 0)):
+            knobs = [(tcp, tcp["window_law"]) for tcp in json.loads(one.compile())["tcp"]]
+            assert {tcp["trains"] for tcp, _ in knobs} == {kind}
+            assert all(tcp["max_train_segments"] == most for tcp, law in knobs if law == "bbr1")
 
 
 def test_the_draws_cover_what_they_are_to_cover() -> None:

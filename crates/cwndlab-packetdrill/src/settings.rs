@@ -58,7 +58,7 @@ pub(crate) fn command(cfg: &mut TcpConfig, text: &str) -> Result<Effect, String>
             }
             "echo" => echo(cfg, &mut effect, arguments)?,
             "tc" => queue(cfg, &mut effect, arguments)?,
-            // Offloads of the interface do not matter: segments are always single here.
+            // Without offloads of the interface, Linux cuts the same trains itself.
             "ethtool"
                 if arguments
                     .iter()

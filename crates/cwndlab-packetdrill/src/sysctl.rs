@@ -33,7 +33,7 @@ const WITHOUT_EFFECT: [&str; 23] = [
     "tcp_max_orphans",
     "tcp_max_syn_backlog",
     "tcp_mem",
-    "tcp_min_tso_segs", // for trains of paced segments; here each segment is sent alone
+    "tcp_min_tso_segs", // how trains are cut does not show where segments are compared singly
     "tcp_no_metrics_save",
     "tcp_notsent_lowat",
     "tcp_syncookies",

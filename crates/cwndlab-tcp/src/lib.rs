@@ -67,7 +67,8 @@ pub use config::{
     FinConfig, HandshakeConfig, InitialWindow, Knob, LawId, LawIdError, LedbatConfig, LedbatPlusPlusConfig, MaxWindow,
     NagleRule, NewRenoConfig, PragueConfig, PragueVersion, Profile, PrrConfig, RackConfig, RackTimers, ReceiveTuning,
     RecoveryConfig, RecoveryEnd, RecoveryKind, RecoveryRules, ReductionBase, RenoConfig, RetransmitGuard, RtoConfig,
-    RttSamples, SackConfig, SendTuning, SlowStartKind, TcpConfig, TimerStart, TrainKind, WindowLawKind, WithoutEffect, RENAMED,
+    RttSamples, SackConfig, SendTuning, SlowStartKind, TcpConfig, TimerStart, TrainKind, WindowLawKind, WithoutEffect,
+    RENAMED,
 };
 pub use congestion::{
     AckKind, AckReport, AfterAck, CongestionControl, CongestionEvent, Controller, Grant, LawError, LawFailure,

@@ -218,9 +218,7 @@ impl Sender {
     fn buffered_memory(&mut self) -> u64 {
         let Some(Extra { buffer: Some(buffer), trains, .. }) = self.extra.as_deref_mut() else { return 0 };
         match trains {
-            Some(trains) => {
-                SendBuffer::memory_of(&self.snd, trains.count(self.snd.una, self.snd.nxt))
-            }
+            Some(trains) => SendBuffer::memory_of(&self.snd, trains.count(self.snd.una, self.snd.nxt)),
             None => buffer.memory(&self.snd, &self.outstanding.reported),
         }
     }

@@ -119,8 +119,8 @@ impl Trains {
         self.deferred
     }
 
-    /// Notes that the sender decides anew what is sent.
-    pub fn decide_anew(&mut self) {
+    /// Notes that the sender decides again what is sent.
+    pub fn reconsider(&mut self) {
         self.deferred = None;
     }
 

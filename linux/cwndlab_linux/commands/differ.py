@@ -34,14 +34,10 @@ def differ(
         ),
     ] = False,
     wide: Annotated[
-        bool,
-        typer.Option("--wide", help="draws classes of paths and programs, with a table by class"),
+        bool, typer.Option("--wide", help="draws classes of paths and programs, with a table by class")
     ] = False,
     trains: Annotated[
-        bool,
-        typer.Option(
-            "--trains", help="senders hand trains of segments to their device; default: single segments"
-        ),
+        bool, typer.Option("--trains", help="devices take trains of segments; default: single segments")
     ] = False,
     minimize: Annotated[
         int, typer.Option(min=0, help="how many of each class of differences are made simpler")
@@ -69,10 +65,10 @@ def differ(
         from cwndlab_linux.differ.study_case import compare_study
 
         folder = out or Path(f"differ-{Path(study).stem}")
-        echo(compare_study(opt.load(study, set_), stack, images[0], folder, trains=trains, threads=threads, say=say))
+        loaded = opt.load(study, set_)
+        echo(compare_study(loaded, stack, images[0], folder, trains=trains, threads=threads, say=say))
     else:
         folder = out or Path(f"differ-{seed}")
         differing = Differ(seed, images, folder, simple_receiver, wide, trains, threads, say)
-        rows = differing.run(scenarios, minimize)
-        echo(page(rows, differing.sides))
+        echo(page(differing.run(scenarios, minimize), differing.sides))
     echo(f"report: {folder / 'differ.md'}")

@@ -351,12 +351,13 @@ def draw_wide(seed: int, index: int, *, trains: bool = False) -> WideScenario:
 
 
 def _finish(kind: str, d: Draft, *, trains: bool) -> WideScenario:
+    laws = [law for _, law, _ in d.flows]
     knobs: Table = {
         "send_tuning": {"linux": {"most_bytes": SEND_BYTES}},
         "withheld_ack_slack": f"{SLACK_NS}ns",
         **({"trains": "linux"} if trains else {}),
         **d.tcp,
-        "groups": {law: _group(law, ecn=d.ecn, trains=trains) for law in {law: None for _, law, _ in d.flows}},
+        "groups": {law: _group(law, ecn=d.ecn, trains=trains) for law in dict.fromkeys(laws)},
     }
     tables: Table = {
         "title": f"{kind}: {_describe(d)}",

@@ -2,8 +2,8 @@
 //! these combinations; this module covers the rest.
 
 use super::{
-    AckPolicy, Estimator, NagleRule, ReceiveTuning, RecoveryKind, ReductionBase, SlowStartKind, TcpConfig,
-    TrainKind, WindowLawKind,
+    AckPolicy, Estimator, NagleRule, ReceiveTuning, RecoveryKind, ReductionBase, SlowStartKind, TcpConfig, TrainKind,
+    WindowLawKind,
 };
 use crate::ecn::EcnKind;
 use cwndlab_units::Time;

@@ -278,19 +278,6 @@ impl Connection {
         }
     }
 
-    /// Linux sends what waits first (`tcp_data_snd_check`), which decides what is sent as a train.
-    #[inline(never)]
-    fn make_room_now(&mut self) {
-        if !self.sender.lacks_room() {
-            return;
-        }
-        let waits = self.sender.snd.nxt < self.sender.snd.end;
-        match self.sender.trains_mut() {
-            Some(trains) if waits => trains.check_space(),
-            _ => self.refill(),
-        }
-    }
-
     pub(super) fn refill(&mut self) {
         let in_flight = self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding);
         self.sender.refill(in_flight);

@@ -50,7 +50,7 @@ impl Connection {
     pub(super) fn end_complete_train(&mut self, now: Time) {
         let next = self.sender.snd.max;
         let Some(trains) = self.sender.trains_mut() else { return };
-        trains.decide_anew();
+        trains.reconsider();
         if !trains.is_complete(now, next) {
             return;
         }
@@ -59,6 +59,19 @@ impl Connection {
         }
         if self.sender.trains_mut().is_some_and(Trains::ends_push_one) {
             self.write_on();
+        }
+    }
+
+    /// Makes room in the send buffer if it lacks some. Linux sends what waits first (`tcp_data_snd_check`), which decides what is sent as a train.
+    #[inline(never)]
+    pub(super) fn make_room_now(&mut self) {
+        if !self.sender.lacks_room() {
+            return;
+        }
+        let waits = self.sender.snd.nxt < self.sender.snd.end;
+        match self.sender.trains_mut() {
+            Some(trains) if waits => trains.check_space(),
+            _ => self.refill(),
         }
     }
 

@@ -27,9 +27,8 @@ fn idle() -> Waiting {
 fn a_train_has_what_the_rate_and_half_of_cwnd_allow() {
     let mut trains = Trains::default();
     trains.append(40_000, true);
-    let ends: Vec<u64> = (0..4)
-        .map(|k| trains.begin(&next(3000 * k, 10, 3 * k, 3), &idle(), 40_000).expect("goes"))
-        .collect();
+    let ends: Vec<u64> =
+        (0..4).map(|k| trains.begin(&next(3000 * k, 10, 3 * k, 3), &idle(), 40_000).expect("goes")).collect();
     assert_eq!(ends, [3000, 6000, 9000, 10_000]);
     assert!(!trains.is_pushed(Time::from_millis(100), 10_000), "a segment alone has no PSH");
     assert_eq!(trains.begin(&next(10_000, 10, 0, 60), &idle(), 40_000), Ok(15_000), "half of cwnd");
