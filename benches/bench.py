@@ -143,7 +143,7 @@ SIZES = ROOT / "python" / "cwndlab" / "studies" / "rfc2415" / "sizes"
 def command(tool: Tool, name: str, mode: str, duration_s: float | None) -> list[str]:
     """The command of a tool; `mode` is `time` or `count`, which only some keep apart."""
     duration = [] if duration_s is None else [str(duration_s)]
-    what = str(scenario(name)) if WORKLOADS[name].is_file else name
+    what = str(scenario(name)) if WORKLOADS[name].is_file and tool == CWNDLAB else name
     return [*tool.command, what, *([mode] if tool.has_modes else []), *duration]
 
 

@@ -61,7 +61,9 @@ fn a_small_rest_of_the_window_waits_for_the_next_ack() {
 fn an_sk_buff_that_goes_whole_does_not_wait_if_another_follows() {
     for (ends, wanted) in [(vec![2000], Err(Deferred::Cwnd)), (vec![2000, 9000], Ok(2000))] {
         let mut trains = Trains::default();
-        ends.iter().for_each(|end| trains.append(*end, true));
+        for end in ends {
+            trains.append(end, true);
+        }
         assert_eq!(trains.begin(&next(0, 20, 18, 3), &busy(), 9000), wanted);
     }
 }
