@@ -12,8 +12,6 @@ from cwndlab.base.errors import StudyError
 from cwndlab.base.writing import output_errors, plain_row, write_atomic
 from cwndlab.cli.arguments import JsonOption
 from cwndlab.cli.output import echo, echo_json
-from cwndlab.report.digits import interval_text, number
-from cwndlab.stats.verdict import decimals
 
 if TYPE_CHECKING:
     from cwndlab.stats.difference import DatasetComparison, NumberDifference
@@ -76,6 +74,9 @@ def compare(
 
 def _moved(move: NumberDifference) -> str:
     """What differs, and by how much."""
+    from cwndlab.report.digits import interval_text, number
+    from cwndlab.stats.verdict import decimals
+
     sign = "moved" if move.significant else "within noise" if move.tested else "not tested"
     values, between = f"{move.a:.6g} → {move.b:.6g}", ""
     if not math.isnan(move.found.low):
