@@ -363,7 +363,7 @@ impl Connection {
             if self.sender.outstanding.measures_rate() {
                 self.sender.note_write(self.in_flight_measured());
             }
-            match self.sender.buffer() {
+            match self.sender.buffer_mut() {
                 None => self.sender.snd.end = self.sender.snd.end.saturating_add(bytes),
                 Some(buffer) => {
                     if buffer.write(bytes) {

@@ -182,24 +182,27 @@ impl Sender {
     }
 
     /// The send buffer, if it is limited.
-    pub fn buffer(&mut self) -> Option<&mut SendBuffer> {
+    pub fn buffer(&self) -> Option<&SendBuffer> {
+        self.extra.as_ref()?.buffer.as_deref()
+    }
+
+    pub fn buffer_mut(&mut self) -> Option<&mut SendBuffer> {
         self.extra.as_mut()?.buffer.as_deref_mut()
     }
 
     /// Whether the application has written data that the send buffer has no room for.
     pub fn is_blocked(&self) -> bool {
-        self.is_buffered
-            && self.extra.as_ref().and_then(|extra| extra.buffer.as_ref()).is_some_and(|buffer| buffer.is_full())
+        self.is_buffered && self.buffer().is_some_and(SendBuffer::is_full)
     }
 
     /// Whether an ACK may enlarge the send buffer.
     pub fn lacks_room(&self) -> bool {
-        self.extra.as_ref().and_then(|extra| extra.buffer.as_ref()).is_some_and(|buffer| buffer.lacks_room())
+        self.buffer().is_some_and(SendBuffer::lacks_room)
     }
 
     /// Tells the send buffer of a window that the peer offers.
     pub fn note_offer(&mut self, window: u32) {
-        if let Some(buffer) = self.buffer() {
+        if let Some(buffer) = self.buffer_mut() {
             buffer.note_window(u64::from(window));
         }
     }
@@ -239,7 +242,7 @@ impl Sender {
 
     /// Whether the application writes more once what it has written was sent.
     pub fn calls_again(&self) -> bool {
-        self.is_buffered && self.extra.as_ref().and_then(|extra| extra.buffer.as_ref()).is_some_and(|b| b.calls_again())
+        self.is_buffered && self.buffer().is_some_and(SendBuffer::calls_again)
     }
 
     /// Enlarges the send buffer, unless cwnd is full, and wakes an application that waits for room, if there is room now
@@ -252,7 +255,7 @@ impl Sender {
         let sent_first = if has_sent { 0 } else { s.end.min(s.edge).saturating_sub(s.nxt).min(mss) };
         self.expand_buffer(in_flight + sent_first);
         let memory = self.buffered_memory();
-        let Some(buffer) = self.buffer() else { return };
+        let Some(buffer) = self.buffer_mut() else { return };
         if buffer.is_writeable(memory) && buffer.give_room() {
             self.note_write(in_flight);
             self.fill(in_flight);
@@ -264,7 +267,7 @@ impl Sender {
         let (mss, cwnd) = (u64::from(self.snd.mss), self.cc.cwnd());
         let windows = self.cc.needs().buffered_windows;
         let is_full = in_flight.div_ceil(mss) >= cwnd / mss;
-        if let Some(buffer) = self.buffer().filter(|_| !is_full) {
+        if let Some(buffer) = self.buffer_mut().filter(|_| !is_full) {
             buffer.expand(windows, cwnd / mss);
         }
     }

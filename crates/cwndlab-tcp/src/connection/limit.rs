@@ -30,9 +30,9 @@ pub enum Limit {
     /// Less than a full segment waits because of Nagle's algorithm (RFC 9293, section 3.7.4), or because the
     /// application holds it back (`TCP_CORK`, `MSG_MORE`).
     SmallSegment,
-    /// The send buffer is full, and all of it has been sent ([`TcpConfig::send_tuning`]).
+    /// The send buffer is full ([`TcpConfig::send_tuning`]), and all of it has been sent or waits to be a longer train.
     SendBuffer,
-    /// Everything written has been sent, but not all of it acknowledged.
+    /// Everything written has been sent, but not all of it acknowledged; or a train waits for more to be written.
     Application,
     /// Everything written has been acknowledged.
     Idle,

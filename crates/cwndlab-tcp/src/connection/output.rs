@@ -143,7 +143,7 @@ impl Connection {
             self.recovery.on_sent(&mut self.sender.view(cfg), &sent);
         }
         let s = &mut self.sender;
-        let last = match s.buffer() {
+        let last = match s.buffer_mut() {
             None => end >= s.snd.end,
             // Before its FIN an application writes with MSG_MORE, so that both share a segment: it is not pushed.
             Some(buffer) => !fin && buffer.is_pushed(end),

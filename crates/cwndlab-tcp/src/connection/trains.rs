@@ -94,7 +94,7 @@ impl Connection {
         let Some(trains) = self.sender.trains_mut() else { return Ok(piece) };
         trains.forget(una);
         let begun = trains.begin(&next, &waiting, written);
-        if let (Some((from, to)), Some(buffer)) = (trains.take_grown(), self.sender.buffer()) {
+        if let (Some((from, to)), Some(buffer)) = (trains.take_grown(), self.sender.buffer_mut()) {
             buffer.move_push(from, to);
         }
         match begun {
@@ -120,6 +120,7 @@ impl Connection {
         Some(match self.sender.trains()?.deferred()? {
             Deferred::Cwnd => self.window_limit(cfg),
             Deferred::PeerWindow => Limit::ReceiveWindow,
+            Deferred::Application if self.sender.is_blocked() => Limit::SendBuffer,
             Deferred::Application => Limit::Application,
         })
     }

@@ -78,8 +78,12 @@ fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
         Limit::Idle | Limit::Application if end.closing => {
             return assert!(s.snd.nxt == s.limit() || !end.ends_by_fin, "{limit:?} with a FIN to send: {end:?}")
         }
-        Limit::SendBuffer => return assert!(s.is_blocked() && s.snd.nxt == s.snd.end, "{end:?}"),
-        Limit::Idle | Limit::Application => free.write(3 * u64::from(end.mss())),
+        Limit::SendBuffer => {
+            let waits = s.snd.nxt == s.snd.end || s.trains().is_some_and(|trains| trains.deferred().is_some());
+            return assert!(s.is_blocked() && waits, "{end:?}");
+        }
+        // `tcp_tso_should_defer` waits until what is written fills the window.
+        Limit::Idle | Limit::Application => free.write(PLENTY),
         Limit::ReceiveWindow => s.snd.edge += PLENTY,
         Limit::Cwnd => {
             let shrinks = end.recovery.shown().is_reduced;
