@@ -36,8 +36,11 @@ pub struct StackError(pub String);
 /// may send messages, which are not repeated if they are lost. The content of streams and messages does not matter.
 ///
 /// After [`Endpoint::handle_datagram`], [`Endpoint::handle_timeout`], [`Endpoint::write`], [`Endpoint::ask`],
-/// [`Endpoint::send_message`] or [`Endpoint::close`], the simulator calls [`Endpoint::progress`], then [`Endpoint::poll_datagram`] until it returns `None`, then
-/// [`Endpoint::poll_timeout`].
+/// [`Endpoint::send_message`] or [`Endpoint::close`], the simulator calls [`Endpoint::progress`], then [`Endpoint::poll_datagram`]
+/// until it returns `None`, then [`Endpoint::poll_timeout`].
+///
+/// Methods with a default are for what not every stack has: requests, messages, and statistics. `examples/stack.rs` is a stack
+/// with a stream and two of the statistics.
 pub trait Endpoint {
     /// Processes the payload of a datagram that arrived with these ECN bits.
     fn handle_datagram(&mut self, now: Time, ecn: u8, payload: &[u8]);
@@ -52,25 +55,54 @@ pub trait Endpoint {
     fn write(&mut self, bytes: u64);
     /// Ends the stream that this end sends.
     fn close(&mut self);
+    /// The state of the connection at this end, including what it has read.
+    fn progress(&self) -> Progress;
+
     /// Sends a request of `request` bytes on a new stream, at the client. When all of it has arrived, the server answers
     /// with `response` bytes on the same stream.
-    fn ask(&mut self, request: u64, response: u64);
+    ///
+    /// # Errors
+    ///
+    /// If the stack has no requests. The error ends the run.
+    fn ask(&mut self, request: u64, response: u64) -> Result<(), StackError> {
+        let _ = (request, response);
+        Err(StackError("this stack sends no requests".into()))
+    }
     /// The next news of a response, at the client.
-    fn poll_answer(&mut self) -> Option<Answer>;
+    fn poll_answer(&mut self) -> Option<Answer> {
+        None
+    }
     /// Sends a message of `bytes` bytes in a datagram, as soon as the stack permits. The stack may discard it.
-    fn send_message(&mut self, now: Time, bytes: u32);
+    ///
+    /// # Errors
+    ///
+    /// If the stack has no messages. The error ends the run.
+    fn send_message(&mut self, now: Time, bytes: u32) -> Result<(), StackError> {
+        let _ = (now, bytes);
+        Err(StackError("this stack sends no datagrams of an application".into()))
+    }
     /// The next message that has arrived at this end.
-    fn poll_message(&mut self) -> Option<Message>;
-    /// What is recorded of the content of the datagram that this end has just returned from [`Endpoint::poll_datagram`].
-    fn describe(&mut self, payload: &[u8]) -> Content;
-    /// The next probe timeout that has not been returned yet: the number of them since the last progress, including this one.
-    fn poll_probe(&mut self) -> Option<u32>;
-    /// The state of the connection at this end.
-    fn progress(&self) -> Progress;
+    fn poll_message(&mut self) -> Option<Message> {
+        None
+    }
+
     /// The counters of this end.
-    fn counters(&self) -> StackCounters;
+    fn counters(&self) -> StackCounters {
+        StackCounters::default()
+    }
     /// The state of the sender; `None` if this end has sent no data.
-    fn window(&self) -> Option<StackWindow>;
+    fn window(&self) -> Option<StackWindow> {
+        None
+    }
+    /// What is recorded of the content of the datagram that this end has just returned from [`Endpoint::poll_datagram`].
+    fn describe(&mut self, payload: &[u8]) -> Content {
+        let _ = payload;
+        Content::default()
+    }
+    /// The next probe timeout that has not been returned yet: the number of them since the last progress, including this one.
+    fn poll_probe(&mut self) -> Option<u32> {
+        None
+    }
 }
 
 /// The state of a connection as one end sees it.

@@ -7,12 +7,13 @@
 //! let error = cwndlab_quic::check(&serde_json::json!({ "stack": "quinn", "mtu_bytes": 1000 })).unwrap_err();
 //! assert_eq!(error.to_string(), "mtu is 1000; it must be 1228 to 9000");
 //! ```
+//!
+//! noq began as a fork of quinn. Its interface has the same names, but other types, so the files in `common` are modules of both
+//! `quinn` and `noq`, compiled against the crate that each of them calls `proto`.
 #![forbid(unsafe_code)]
+#![allow(clippy::duplicate_mod, reason = "the files in `common` are compiled for each stack")]
 
-mod adapter;
-mod exchanges;
 mod handshake;
-mod host;
 mod messages;
 #[cfg(feature = "noq")]
 mod noq;
@@ -22,7 +23,6 @@ mod packets;
 mod quinn;
 mod random;
 mod sender;
-mod stack;
 mod timeouts;
 
 use std::time::Instant;

@@ -1,49 +1,62 @@
-//! noq-proto as a stack.
-
-mod crypto;
-mod observed;
+//! noq-proto as a stack: what differs from quinn.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use cwndlab_engine::{Opening, Reason, StackError};
+use noq_proto as proto;
 use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::{
-    AckFrequencyConfig, ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionId,
-    ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event as Reported, FourTuple,
-    PathId, SendStream, ServerConfig, StreamEvent, StreamId, TimeSource, Transmit, TransportConfig, VarInt,
+    Connection, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple, PathId,
+    SendStream, ServerConfig, Transmit,
 };
 
-use crate::adapter::ends;
-use crate::exchanges::Sizes;
-use crate::host::{instant, Host, CHUNK, CLIENT, SERVER, ZEROS};
-use crate::options::{NoqLaw, Options};
-use crate::random::{Ids, Seed};
+use crate::options::{NoqLaw as Law, Options};
+use crate::random::Seed;
 use crate::sender::Shared;
-use crate::stack::{Direction, Event, Stack};
-use crypto::{NullCrypto, NullKey};
 use observed::Observing;
 
-ends!("noq", Options<NoqLaw>, {
-    NoqLaw::Cubic => CubicConfig,
-    NoqLaw::Reno => NewRenoConfig,
-    NoqLaw::Bbr3 => Bbr3Config,
-});
+#[path = "common/crypto.rs"]
+mod crypto;
+#[path = "common/exchanges.rs"]
+mod exchanges;
+#[path = "common/host.rs"]
+mod host;
+mod keys;
+mod observed;
+#[path = "common/open.rs"]
+mod open;
+#[path = "common/streams.rs"]
+mod streams;
 
-fn new_endpoint(config: Arc<EndpointConfig>, server: Option<ServerConfig>) -> Endpoint {
-    Endpoint::new(config, server.map(Arc::new), true)
+pub(crate) use open::open;
+
+const NAME: &str = "noq";
+
+fn law(options: &Options<Law>) -> Arc<dyn ControllerFactory + Send + Sync> {
+    match options.cc {
+        Law::Cubic => open::configured(options, CubicConfig::initial_window),
+        Law::Reno => open::configured(options, NewRenoConfig::initial_window),
+        Law::Bbr3 => open::configured(options, Bbr3Config::initial_window),
+    }
 }
 
 fn observing(inner: Arc<dyn ControllerFactory + Send + Sync>, sender: Shared, seed: Seed) -> Observing {
     Observing { inner, sender, seed: seed.of_the_law() }
 }
 
-/// Takes connection IDs from a seed.
-fn identify(config: &mut EndpointConfig, seed: Seed) {
-    config.cid_generator(Arc::new(move || Box::new(Cids(Ids::new(seed)))));
+fn new_endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
+    Endpoint::new(config, server, true)
+}
+
+/// Takes connection IDs from a generator.
+fn identify(
+    config: &mut EndpointConfig,
+    generator: impl Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync + 'static,
+) {
+    config.cid_generator(Arc::new(generator));
 }
 
 fn handle(

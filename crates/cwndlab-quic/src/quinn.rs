@@ -1,48 +1,61 @@
-//! quinn-proto as a stack.
-
-mod crypto;
-mod observed;
+//! quinn-proto as a stack: what differs from noq.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use cwndlab_engine::{Opening, Reason, StackError};
+use quinn_proto as proto;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionId,
-    ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event as Reported, SendStream,
-    ServerConfig, StreamEvent, StreamId, TimeSource, Transmit, TransportConfig, VarInt,
+    Connection, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, SendStream, ServerConfig,
+    Transmit,
 };
 
-use crate::adapter::ends;
-use crate::exchanges::Sizes;
-use crate::host::{instant, Host, CHUNK, CLIENT, SERVER, ZEROS};
-use crate::options::{Options, QuinnLaw};
-use crate::random::{Ids, Seed};
+use crate::options::{Options, QuinnLaw as Law};
+use crate::random::Seed;
 use crate::sender::Shared;
-use crate::stack::{Direction, Event, Stack};
-use crypto::{NullCrypto, NullKey};
 use observed::Observing;
 
-ends!("quinn", Options<QuinnLaw>, {
-    QuinnLaw::Cubic => CubicConfig,
-    QuinnLaw::Reno => NewRenoConfig,
-    QuinnLaw::Bbr => BbrConfig,
-});
+#[path = "common/crypto.rs"]
+mod crypto;
+#[path = "common/exchanges.rs"]
+mod exchanges;
+#[path = "common/host.rs"]
+mod host;
+mod keys;
+mod observed;
+#[path = "common/open.rs"]
+mod open;
+#[path = "common/streams.rs"]
+mod streams;
 
-fn new_endpoint(config: Arc<EndpointConfig>, server: Option<ServerConfig>) -> Endpoint {
-    Endpoint::new(config, server.map(Arc::new), true, None)
+pub(crate) use open::open;
+
+const NAME: &str = "quinn";
+
+fn law(options: &Options<Law>) -> Arc<dyn ControllerFactory + Send + Sync> {
+    match options.cc {
+        Law::Cubic => open::configured(options, CubicConfig::initial_window),
+        Law::Reno => open::configured(options, NewRenoConfig::initial_window),
+        Law::Bbr => open::configured(options, BbrConfig::initial_window),
+    }
 }
 
 fn observing(inner: Arc<dyn ControllerFactory + Send + Sync>, sender: Shared, _: Seed) -> Observing {
     Observing { inner, sender }
 }
 
-/// Takes connection IDs from a seed.
-fn identify(config: &mut EndpointConfig, seed: Seed) {
-    config.cid_generator(move || Box::new(Cids(Ids::new(seed))));
+fn new_endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
+    Endpoint::new(config, server, true, None)
+}
+
+/// Takes connection IDs from a generator.
+fn identify(
+    config: &mut EndpointConfig,
+    generator: impl Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync + 'static,
+) {
+    config.cid_generator(generator);
 }
 
 fn handle(

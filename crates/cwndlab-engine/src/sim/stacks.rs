@@ -185,20 +185,30 @@ impl<P: Probe> Simulation<P> {
                 Some(slot)
             }
             Err(error) => {
-                let flow = self.outside.names[app as usize].clone();
-                self.break_off(RunError::Stack { flow, at: self.now, why: error.to_string() });
+                self.fail_stack(app, &error);
                 None
             }
         }
     }
 
+    /// Ends the run with an error of a stack.
+    fn fail_stack(&mut self, app: u32, error: &StackError) {
+        let flow = self.outside.names[app as usize].clone();
+        self.break_off(RunError::Stack { flow, at: self.now, why: error.to_string() });
+    }
+
     /// Executes a command to one end, and queues the end for polling, unless it is polled afterwards anyway.
     pub(super) fn change_stack(&mut self, end: u32, command: Command) {
+        let now = self.now;
         let Some(endpoint) = self.outside.end(end) else { return };
         match command {
             Command::Write { bytes, .. } => endpoint.write(bytes),
             Command::Close { .. } => endpoint.close(),
-            Command::Send { payload, .. } => endpoint.send_message(self.now, payload),
+            Command::Send { payload, .. } => {
+                if let Err(error) = endpoint.send_message(now, payload) {
+                    return self.fail_stack(self.conns[(end >> 1) as usize].app, &error);
+                }
+            }
             Command::NotifyAt { total, .. } => {
                 self.conns[(end >> 1) as usize].notify_at[(end & 1) as usize] = total;
             }
@@ -212,7 +222,9 @@ impl<P: Probe> Simulation<P> {
     /// Sends a request on a stream of its own, and queues the client for polling, unless it is polled afterwards anyway.
     pub(super) fn ask_stack(&mut self, end: u32, request: u64, response: u64) {
         let Some(endpoint) = self.outside.end(end) else { return };
-        endpoint.ask(request, response);
+        if let Err(error) = endpoint.ask(request, response) {
+            return self.fail_stack(self.conns[(end >> 1) as usize].app, &error);
+        }
         if end != self.notified {
             self.dirty.push_back(end);
         }

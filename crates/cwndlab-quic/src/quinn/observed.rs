@@ -4,12 +4,11 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
+use cwndlab_tcp::CongestionState;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::RttEstimator;
 
-use crate::adapter::observed;
 use crate::sender::Shared;
-use cwndlab_tcp::CongestionState;
 
 /// Makes observed congestion controls.
 pub(super) struct Observing {
@@ -23,9 +22,26 @@ impl ControllerFactory for Observing {
     }
 }
 
-observed! {
-    derive()
+struct Observed {
+    inner: Box<dyn Controller>,
+    sender: Shared,
+}
 
+impl Observed {
+    /// The observer of a new congestion control.
+    fn of_new(inner: Box<dyn Controller>, sender: Shared) -> Box<dyn Controller> {
+        let observed = Observed { inner, sender };
+        observed.note();
+        Box::new(observed)
+    }
+
+    fn note(&self) {
+        let metrics = self.inner.metrics();
+        self.sender.lock().set_window(metrics.congestion_window, metrics.ssthresh);
+    }
+}
+
+impl Controller for Observed {
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
         self.inner.on_ack(now, sent, bytes, app_limited, rtt);
         self.sender.lock().on_ack(sent);
@@ -36,5 +52,33 @@ observed! {
         let state = if lost_bytes == 0 { CongestionState::Cwr } else { CongestionState::Recovery };
         self.sender.lock().on_congestion(now, sent, state, is_persistent);
         self.note();
+    }
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        self.inner.on_sent(now, bytes, last_packet_number);
+        self.sender.lock().on_sent(bytes);
+    }
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        self.inner.on_end_acks(now, in_flight, app_limited, largest);
+        self.sender.lock().on_end_acks(in_flight);
+        self.note();
+    }
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.inner.on_mtu_update(new_mtu);
+        self.note();
+    }
+    fn window(&self) -> u64 {
+        self.inner.window()
+    }
+    fn metrics(&self) -> ControllerMetrics {
+        self.inner.metrics()
+    }
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Observed { inner: self.inner.clone_box(), sender: self.sender.clone() })
+    }
+    fn initial_window(&self) -> u64 {
+        self.inner.initial_window()
+    }
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
     }
 }

@@ -4,9 +4,7 @@ use cwndlab_tcp::CongestionState;
 use serde_json::{json, Value};
 
 use super::*;
-use crate::stacks::{
-    Answer, Content, Endpoint, Message, Opening, Progress, StackCounters, StackError, StackWindow, Stacks,
-};
+use crate::stacks::{Content, Endpoint, Opening, Progress, StackCounters, StackError, StackWindow, Stacks};
 use crate::MessageSizes;
 
 const SIZE: usize = 500;
@@ -75,23 +73,8 @@ impl Endpoint for End {
     fn close(&mut self) {
         self.ended = true;
     }
-    fn ask(&mut self, _: u64, _: u64) {
-        unreachable!("these tests have no pages");
-    }
-    fn poll_answer(&mut self) -> Option<Answer> {
-        None
-    }
-    fn send_message(&mut self, _: Time, _: u32) {
-        unreachable!("these tests have no messages");
-    }
-    fn poll_message(&mut self) -> Option<Message> {
-        None
-    }
     fn describe(&mut self, payload: &[u8]) -> Content {
         Content { number: Some(u64::from(payload[0])), ..Content::default() }
-    }
-    fn poll_probe(&mut self) -> Option<u32> {
-        None
     }
     fn progress(&self) -> Progress {
         // The server cannot tell when the client is done; the connection is over when the client has forgotten it.
@@ -184,6 +167,21 @@ fn a_stack_that_fails_ends_the_run_and_so_does_one_that_is_missing() {
     let missing = Simulation::new(&toy(json!({}), ""), 1, 0, Log::default()).unwrap();
     let error = missing.run().err().unwrap().to_string();
     assert_eq!(error, "this engine was built without stacks (flow transfer, 0.000000000 s simulated)");
+}
+
+#[test]
+fn a_stack_without_requests_or_messages_ends_the_run_of_an_application_that_needs_them() {
+    let fixed = |value: u32| json!({"kind": "fixed", "value": value});
+    let page = json!({"kind": "web", "protocol": "http/3", "clock": "syn", "inline_trigger": "whole-primary",
+        "object_bytes": fixed(1000), "request_bytes": fixed(500), "think_s": fixed(1)});
+    let datagrams = json!({"kind": "cbr", "rate_bps": 1_000_000, "packet_bytes": fixed(500)});
+    for (app, why) in [(page, "sends no requests"), (datagrams, "sends no datagrams of an application")] {
+        let mut scenario = toy(json!({}), "");
+        scenario.traffic[0].app = serde_json::from_value(app).unwrap();
+        let simulation = Simulation::new(&scenario, 1, 0, Log::default()).unwrap();
+        let error = simulation.with_stacks(Box::new(Toy)).run().err().unwrap().to_string();
+        assert!(error.starts_with(&format!("this stack {why} (flow transfer, 0.")), "{error}");
+    }
 }
 
 #[derive(serde::Deserialize)]
