@@ -1,4 +1,4 @@
-"""Means freed of what is known of the runs: regression on control variates.
+"""Means with less scatter, by regression on control variates.
 
 Part of the scatter of runs is due to what they drew: with larger pages than expected, pages take longer. The
 excess over the expectation is a control: its own expectation is 0 and its value in each run is known. A
@@ -26,17 +26,17 @@ FEWEST_ADJUSTED = 10
 """Replicates from which on a mean is adjusted: with fewer, the slopes may cost more than they save."""
 
 ADJUSTED = ", adjusted"
-"""What the method of an interval ends with."""
+"""The end of an interval's method if its values were adjusted."""
 
 _DEPENDENT = 1e-9
-"""A control of which less than this part varies apart from the others says nothing of its own."""
+"""A control is dropped if the controls before it explain all but this share of its variance."""
 
 
 def adjust(values: Floats, controls: Sequence[Floats], within: Range) -> Floats | None:
-    """The values freed of what the controls explain, NaN where not measurable; None if that cannot be done.
+    """The values without what the controls explain, NaN where not measurable; None if that cannot be done.
 
-    It cannot with fewer than `FEWEST_ADJUSTED` replicates, without a control that varies, and if the mean, or
-    the mean without one replicate, would leave the quantity's range.
+    It cannot be done with fewer than `FEWEST_ADJUSTED` replicates, without a control that varies, or if the
+    mean, or the mean without one replicate, would leave the quantity's range.
     """
     measured = ~np.isnan(values)
     y = values[measured]
@@ -50,7 +50,7 @@ def adjust(values: Floats, controls: Sequence[Floats], within: Range) -> Floats 
     x = np.column_stack([np.ones(n), *design])
     inverse = np.linalg.inv(x.T @ x)
     slopes = inverse @ (x.T @ y)
-    # Controls enter with a deviation of 1, so that neither inverse nor slopes lose digits.
+    # The controls have a standard deviation of 1, so that neither inverse nor slopes lose digits.
     residuals = y - x @ slopes
     middle, share = float(slopes[0]), float(inverse[0, 0])
     stretch = math.sqrt(n * share * (n - 1) / free) * _t(free) / _t(n - 1)
@@ -68,7 +68,7 @@ def _t(free: int) -> float:
 
 
 def _independent(controls: Sequence[Floats]) -> list[Floats]:
-    """The controls that are linearly independent of those before, each scaled to a deviation of 1."""
+    """The controls that are linearly independent of those before, scaled to a standard deviation of 1."""
     kept: list[Floats] = []
     for control in controls:
         spread = float(np.std(control))

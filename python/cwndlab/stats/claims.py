@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .results import Results
 
 SHOWN = 4
-"""Groups of cells that a claim's detail names; the cells of the others are counted."""
+"""Groups of cells that a claim's detail names; cells of further groups are only counted."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class JudgedClaim:
     tally: str = ""
     """The numbers of cells in which it holds and does not, in words."""
     rests_on: frozenset[tuple[str, str]] = frozenset()
-    """The numbers (cell and quantity) that it asks for."""
+    """The numbers (cell and quantity) in its expression."""
     conditions: tuple[tuple[Verdict, str], ...] = ()
-    """The parts of a claim that is several conditions, each with its verdict."""
+    """If `and` or `or` joins several conditions, each with its verdict."""
     as_it_stands: Verdict | None = None
-    """What a suspect claim would be without the suspicion."""
+    """The verdict that a suspect claim would have if it were not marked as suspect."""
     comparisons: int = 0
     """The number of its comparisons of random numbers, each of which may be wrong by chance."""
 
@@ -62,7 +62,7 @@ class JudgedClaim:
         return self.describe_standing(f"{verdicts}." if verdicts else self.where)
 
     def describe_standing(self, what: str) -> str:
-        """What a suspect claim would be, followed by these words."""
+        """For a suspect claim the verdict that it would have; then these words."""
         stands = f"{self.as_it_stands.value} as it stands." if self.as_it_stands else ""
         return " ".join(filter(None, (stands, what)))
 
@@ -91,7 +91,7 @@ def _locate(claim: Claim, error: ExpressionError) -> StudyError:
 def judge_claim(claim: Claim, evaluator: Evaluator) -> JudgedClaim:
     """Evaluates a claim; StudyError names it and the place in its expression.
 
-    Claims with one evaluator share the selections of cells.
+    Claims that share an evaluator share its selections of cells.
     """
     if claim.assert_ is None:
         return JudgedClaim(claim, Verdict.SUSPECT if claim.suspect else Verdict.NOT_CHECKED)
@@ -126,7 +126,7 @@ def truth_of_claim(claim: Claim, evaluator: Evaluator) -> bool | None:
 
 
 def _condition(tree: ast.expr, evaluator: Evaluator) -> Field:
-    """What a claim asserts, cell by cell."""
+    """The truth of a claim's condition in each cell."""
     value = evaluator.value(tree)
     if not value.condition:
         raise ExpressionError("the claim gives a number, not a condition", 1, "compare it with something")
@@ -148,7 +148,7 @@ def _inner(tree: ast.expr) -> ast.expr:
 
 
 def _conditions(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[tuple[Verdict, str], ...]:
-    """The conditions that `and` or `or` combines, each with its verdict."""
+    """The conditions joined by the outermost `and` or `or`, each with its verdict."""
     if not isinstance(tree, ast.BoolOp):
         return ()
     wholes = ((node, field.reduce(evaluator.value(node), every, None)) for node in tree.values)
@@ -176,7 +176,7 @@ def _describe_cells(tree: ast.expr, evaluator: Evaluator) -> tuple[str, str]:
 
 
 def _name_cells(value: Field, keys: Sequence[Key], labels: Labels) -> str:
-    """Cells in words, those that differ in the last axis alone together."""
+    """Cells in words; those that differ only in the last axis are named together."""
     *axes, last = value.axes
     groups: dict[Key, list[Scalar]] = {}
     for key in keys:

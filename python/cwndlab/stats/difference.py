@@ -25,11 +25,11 @@ class NumberDifference:
     a: float
     b: float
     found: Interval
-    """The second against the first: their difference, ratio, …"""
+    """Their difference, ratio or change (`b` against `a`), with its interval."""
     equal: bool
-    """Whether every replicate gave the same."""
+    """Whether each replicate has the same value in both."""
     significant: bool
-    """Whether the interval leaves out 0, of a ratio 1 (without randomness: any difference)."""
+    """Whether the interval excludes 0, or 1 for a ratio (without randomness: whether they differ)."""
 
     @property
     def tested(self) -> bool:
@@ -53,7 +53,7 @@ class NumberDifference:
         return 1.0 if math.isnan(change) else change
 
     def to_dict(self) -> dict[str, object]:
-        """The comparison as JSON has it."""
+        """The comparison for JSON."""
         own = {"cell": self.cell, "quantity": self.quantity, "unit": self.unit, "a": self.a, "b": self.b}
         ends = {"low": self.found.low, "high": self.found.high}
         return {**own, **ends, "method": self.method, "significant": self.significant}
@@ -61,7 +61,7 @@ class NumberDifference:
 
 @dataclass(frozen=True)
 class DatasetComparison:
-    """The numbers that two datasets have, and the cells that only one of them has."""
+    """The numbers that both datasets have, and the cells that only one of them has."""
 
     numbers: list[NumberDifference]
     only_a: list[str]
@@ -80,9 +80,9 @@ class DatasetComparison:
 
 
 def compare_datasets(a: Results, b: Results, kind: str = "difference") -> DatasetComparison:
-    """Compares every number that both have, `b` against `a`: in pairs where both saw the same random numbers.
+    """Compares every number that both have, `b` against `a`; paired if both saw the same random numbers.
 
-    `kind` is as of `intervals.relate`.
+    `kind` is one of those of `intervals.relate`.
     """
     numbers = []
     for cell, quantity in a.data:

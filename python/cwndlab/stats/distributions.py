@@ -1,7 +1,7 @@
-"""Quantiles of Student's t, and what the binomial and the Poisson distribution give, without scipy.
+"""Quantiles of Student's t, and intervals by the binomial and the Poisson distribution, without scipy.
 
-scipy.stats costs about two seconds of CPU to import, more than a small study takes to run; the few
-quantiles needed here are some lines each, and tests hold them against scipy.
+Importing scipy.stats takes about two seconds of CPU time, more than a small study takes to run. The few
+functions needed are some lines each; tests compare them with scipy's.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ def binomial_cdf(k: int, n: int, p: float) -> float:
 
 
 def order_ranks(n: int, q: float, level: float = LEVEL) -> tuple[int, int, float] | None:
-    """Which of `n` ordered values (from 0) enclose the `q`-quantile with at least this probability.
+    """The ranks (from 0) of the two of `n` ordered values that enclose the `q`-quantile, and how probably.
 
-    The innermost pair whose tails both hold at most half of the rest, and the probability that it encloses
-    the quantile, whatever the distribution (W. J. Conover, "Practical Nonparametric Statistics", 1999); None
-    with too few values: a median needs six at 95 %.
+    It is the innermost pair whose tails each have at most half of 1 - `level`. The probability holds for any
+    distribution (W. J. Conover, "Practical Nonparametric Statistics", 1999). None with too few values: a
+    median needs six at 95 %.
     """
     tail = (1.0 - level) / 2.0
     lower = max((r for r in range(n) if binomial_cdf(r, n, q) <= tail), default=None)
@@ -149,17 +149,17 @@ def _poisson_mean(k: int, p: float) -> float:
         # The probability falls with the mean as fast as that of exactly k.
         step = (poisson_cdf(k, mean) - p) / math.exp(k * math.log(mean) - mean - math.lgamma(a))
         mean = max(mean + step, 0.5 * mean)
-        if abs(step) <= 1e-9 * mean:  # what is left of the error goes with the square of the step
+        if abs(step) <= 1e-9 * mean:  # the remaining error is of the order of the step's square
             break
     return mean
 
 
 @lru_cache(maxsize=4096)
 def poisson_prediction(events: int, runs: int, further: int) -> tuple[int, int]:
-    """The least and the greatest count in `further` runs after `events` in `runs`, of the same Poisson rate.
+    """The least and greatest count expected in `further` runs after `events` in `runs`, at one Poisson rate.
 
-    Given the sum of both counts, the further one is binomial; those are kept that neither tail makes
-    unlikely.
+    Given the sum of both counts, the further one is binomial. A count is expected if the probability of it or
+    less is more than 2.5 %, and that of it or more, too.
     """
     tail, share = (1.0 - LEVEL) / 2.0, further / (runs + further)
 

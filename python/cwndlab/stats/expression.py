@@ -3,8 +3,8 @@
     page_delay[iw=3, webs=16] < page_delay[iw=1, webs=16]
     all(drop_rate[iw=[2, 3, 4]] - drop_rate[iw=1] < 1)
 
-`quantity[axis=value]` selects cells; axes that are not named stay open, and two selections are joined on
-the axes they share. See docs/guide/claims.md.
+`quantity[axis=value]` selects cells. A selection has a number for each value of the axes that it does not
+name; two selections are joined on the axes that they share. See docs/guide/claims.md.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _OVER_CONDITIONS: dict[str, tuple[Callable[[Floats], Floats], bool]] = {
     "count": (count, True),
     "share": (lambda m: np.asarray(count(m) / len(m)), True),
 }
-"""For each reduction its effect on the conditions of cells, and whether it returns a number."""
+"""Reductions of conditions: the function of the cells' truth values, and whether it returns a number."""
 
 _OVER_NUMBERS: dict[str, Callable[[Floats], Floats]] = {
     "min": lambda m: np.asarray(np.min(m, axis=0)),
@@ -97,7 +97,7 @@ FUNCTIONS = (
 
 
 class Evaluator:
-    """Evaluates expressions over the results of a study, each node and each selection once."""
+    """Evaluates expressions over the results of a study; each node and each selection is computed once."""
 
     def __init__(self, results: Results, *, level: float = LEVEL) -> None:
         self.results = results
@@ -114,13 +114,13 @@ class Evaluator:
         self.used: set[tuple[str, str]] = set()
 
     def restart(self) -> None:
-        """Begins another expression: forgets the nodes and what was used, keeps the selections of cells."""
+        """Prepares for another expression: forgets nodes, `used` and `comparisons`, keeps selected cells."""
         self._nodes.clear()
         self.used.clear()
         self.comparisons = 0
 
     def evaluate(self, text: str) -> Field:
-        """The value of an expression; ExpressionError names the place of what is wrong."""
+        """The value of an expression; an ExpressionError names the column of the error."""
         self._text = text
         return self._node(parse(text))
 
@@ -361,12 +361,12 @@ def _quantile(share: float, matrix: Floats) -> Floats:
 def _elementwise(
     f: Operation, within: Callable[[Derived, Derived], Range] = lambda a, b: ANY
 ) -> Callable[[Number, Number], Number]:
-    """A function of values as one of numbers."""
+    """Makes a function of arrays of values one of numbers."""
     return lambda a, b: derive(f, [a, b], within(a.derived, b.derived))
 
 
 def _decide(a: Field, b: Field, decision: Decision, level: float) -> Field:
-    """A comparison of two fields, decided cell by cell."""
+    """The comparison of two fields in each cell that both have."""
     less_ = partial(surely_less, bounds=a.bounds or b.bounds, level=level)
     decided = combine(a, b, lambda x, y: Derived(decision(x, y, less_)))
     return Field(decided.axes, decided.data, condition=True)

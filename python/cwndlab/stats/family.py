@@ -1,8 +1,8 @@
-"""What several verdicts together are wrong in by chance: each errs seldom, but they are many.
+"""The chance of error of several verdicts together: each is seldom wrong, but a report has many.
 
 A comparison is decided at 95 %, so by chance it is decided wrongly in at most 2.5 % of all cases. Verdicts
-of a report rest on many comparisons. Some would also be decided if each comparison had only its part of
-the 5 %: these are right all together in 95 % of all reports, however the comparisons depend on each other
+of a report rest on many comparisons. Some verdicts are decided even if the 5 % is divided among all
+comparisons: these are right all together in 95 % of all reports, however the comparisons depend on each other
 (Bonferroni's inequality).
 """
 
@@ -33,7 +33,7 @@ class Family(NamedTuple):
     comparisons: int
     """The comparisons of all verdicts, undecided ones included."""
     firm: int
-    """Decided ones that stay decided if all comparisons together are to err in at most 5 %."""
+    """The decided verdicts that stay decided if the 5 % is divided among all comparisons."""
 
     def text(self, what: str) -> str:
         """The chance of error in words; `what` names the verdicts: "claims"."""
@@ -58,12 +58,12 @@ class Family(NamedTuple):
 
 
 def joint_level(comparisons: int) -> float:
-    """The confidence level of each of so many comparisons at which all together are right in 95 %."""
+    """The confidence level of each comparison at which all together are right in 95 % of reports."""
     return 1.0 - (1.0 - LEVEL) / max(1, comparisons)
 
 
 def claims_alone(claims: Sequence[JudgedClaim], results: Results) -> tuple[Family, frozenset[str]]:
-    """The error of a report's claims, and the ids of those that are decided only on their own."""
+    """The error of a report's claims, and the ids of those that are decided but not firm."""
     comparisons = sum(judged.comparisons for judged in claims)
     decided = [
         judged for judged in claims if judged.comparisons and judged.verdict in (Verdict.HOLDS, Verdict.FAILS)

@@ -30,17 +30,17 @@ INDEX = "index"
 
 @dataclass(frozen=True)
 class Field:
-    """Numbers over axes: key -> number."""
+    """Numbers by the values of axes: key -> number."""
 
     axes: tuple[str, ...]
     data: Mapping[Key, Number]
     condition: bool = False
     bounds: bool = False
-    """A count of conditions: its values are by the estimates, surely, and not excluded."""
+    """Whether it counts conditions: each number has three values, the count with its bounds (see `count`)."""
     lengths: Mapping[Key, int] | None = None
-    """The lengths of list quantities that are whole: key without the index -> length."""
+    """The lengths of list quantities, if no positions are left out: key without the index -> length."""
     literal: bool = False
-    """Written out in the expression: a list `[7, 9]`."""
+    """Whether it is a list written in the expression, as `[7, 9]`."""
 
     @classmethod
     def number(cls, value: float) -> Field:
@@ -59,7 +59,7 @@ class Field:
         return not any(number.derived.parts for number in self.data.values())
 
     def map(self, f: Callable[[Floats], Floats], within: Callable[[Range], Range] = lambda _: ANY) -> Field:
-        """Applies `f`, whose values lie `within` a range that follows from the number's own."""
+        """Applies `f` to each number; `within` gives the range of the result from that of the number."""
         data = {key: derive(f, [number], within(number.derived.range)) for key, number in self.data.items()}
         return replace(self, data=data, lengths=None, literal=False)
 
@@ -73,9 +73,9 @@ class Field:
 
 
 def combine(a: Field, b: Field, f: Pair) -> Field:
-    """`f` on the numbers of both that agree in the axes they share; other axes are crossed.
+    """Applies `f` to each pair of numbers that agree in the axes of both fields; other axes are crossed.
 
-    Raises ValueError when nothing agrees, unless a side is empty (a list that ended empty).
+    Raises ValueError if no pair agrees, unless a side is empty (as an empty list is).
     """
     if (a.bounds and not _plain(b)) or (b.bounds and not _plain(a)):
         raise ValueError("a count stands next to plain numbers only")
@@ -108,9 +108,9 @@ def reduce(
     bounds: bool = False,
     within: Callable[[Range], Range] = lambda _: ANY,
 ) -> Field:
-    """`f` over the cells (rows of a matrix: one row per cell), over all axes or over the one named.
+    """Combines the cells along all axes, or along the one named, by `f` of a matrix with one row per cell.
 
-    Its values lie `within` a range that follows from that of the cells.
+    `within` gives the range of the result from that of the cells.
     """
     if over is not None and over not in x.axes:
         raise ValueError(f"cannot reduce over {over!r}: open axes are {', '.join(x.axes) or 'none'}")
@@ -119,7 +119,7 @@ def reduce(
     for key, number in x.data.items():
         groups.setdefault(tuple(key[i] for i in keep), []).append(number)
     if not groups and not keep:
-        groups[()] = [Derived.constant(math.nan)]  # no data, no statistics
+        groups[()] = [Derived.constant(math.nan)]  # a field without cells
     data = {
         key: derive(lambda *rows: f(np.stack(rows)), numbers, within(numbers[0].derived.range))
         for key, numbers in groups.items()
@@ -128,7 +128,7 @@ def reduce(
 
 
 def lists_equal(a: Field, b: Field, level: float = LEVEL) -> Field:
-    """Whether lists are equal as wholes, list by list: the same length and the same elements."""
+    """Whether each list of one field equals that of the other: the same length and the same elements."""
     whole, literal = (a, b) if b.literal else (b, a)
     if whole.lengths is None or literal.lengths is None:
         raise ValueError("only a list quantity (or take() of one) is compared with a list")
@@ -148,9 +148,9 @@ def lists_equal(a: Field, b: Field, level: float = LEVEL) -> Field:
 
 
 def surely_less(a: Number, b: Number, level: float = LEVEL, *, bounds: bool = False) -> Floats:
-    """Whether `a` is surely less than `b` (`sample.is_less`): 1, 0, or NaN where that is in doubt.
+    """Whether `a` is less than `b` (`sample.is_less`): 1, 0, or NaN if undecided.
 
-    Of counts that is sure which is so of both their `bounds`.
+    Counts (`bounds`) are decided if their estimates and their bounds give the same answer.
     """
     if bounds:
         answers = np.atleast_1d(a.derived.values < b.derived.values)
@@ -163,7 +163,7 @@ UNDECIDED: Floats = np.array([math.nan])
 
 
 def neither_less(lower: Floats, higher: Floats) -> Floats:
-    """Equality: false where one side is surely less, true where neither can be."""
+    """Equality: false if one side is less, true if neither is, else undecided."""
     return kleene_and(kleene_not(lower), kleene_not(higher))
 
 
@@ -183,7 +183,7 @@ def kleene_or(a: Floats, b: Floats) -> Floats:
 
 
 def as_truth(x: Field, key: Key = ()) -> bool | None:
-    """What a condition came to; None = undecided."""
+    """Whether a condition is true; None if undecided."""
     value = float(x.data[key].derived.values[0])
     return None if math.isnan(value) else value == 1.0
 
@@ -198,7 +198,7 @@ def count(matrix: Floats) -> Floats:
 def relative_scatter(values: Floats) -> Floats:
     """The standard deviation of single runs over their mean, and the same without one replicate in turn.
 
-    The runs follow from a mean and its leave-one-out values.
+    The single runs are recovered from the mean and its leave-one-out values.
     """
     n = len(values) - 1
     if n < FEWEST:

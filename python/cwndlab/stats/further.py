@@ -1,9 +1,9 @@
-"""Where a paper's number would lie if its runs were more of ours: the prediction that verdicts compare with.
+"""Where a paper's number would lie if its runs were further runs of ours: the prediction used by verdicts.
 
-A number of one cell is predicted by `intervals.prediction`. A change between two cells depends on whether
-the source paired its runs. If it did, the change of each of our pairs is a further run of it. If not, the
-runs of the two cells are drawn independently, so that their scatter adds, although our own estimate of the
-change stays paired.
+A number of one cell is predicted by `intervals.prediction`. For a change between two cells, it matters
+whether the source paired its runs. If it did, the changes in our pairs of runs show how one more pair
+scatters. If not, the further runs of the two cells are independent, so that their variances add, although
+our own estimate of the change stays paired.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from .jackknife import NO_SPREAD, scaled_variances
 from .sample import Sample, relate, relate_runs
 
 PLAIN = Range()
-"""The scale without bounds."""
+"""The range without bounds, whose scale is linear."""
 
 
 class Asked(NamedTuple):
-    """What a published number is of, and how many runs it averages."""
+    """What a published number measures, and how many runs it averages."""
 
     kind: str | None
     """The comparison with another cell; None for a number of one cell."""
@@ -36,16 +36,16 @@ class Asked(NamedTuple):
     """Whether the source's two cells shared their random numbers, run by run."""
 
     def value(self, own: Sample, base: Sample | None) -> float:
-        """The number, from the runs of its cell and of the one that this is compared with."""
+        """The number, computed from runs of its cell and of `base`, the cell compared with."""
         if self.kind is None or base is None:
             return own.centre
         return float(intervals.relate(self.kind, own.centre, base.centre))
 
 
 def predict(asked: Asked, own: Sample, base: Sample | None, *, fewest: int = FEWEST) -> Interval:
-    """Where the number from as many further runs would lie; controls explain nothing of single runs.
+    """Where the number from `asked.runs` further runs would lie. Needs at least `fewest` replicates.
 
-    Fewer than `fewest` replicates predict nothing.
+    Controls are left out, because the paper's runs are not adjusted.
     """
     both = [own] if asked.kind is None or base is None else [own, base]
     if all(sample.exact for sample in both):
@@ -64,11 +64,11 @@ def predict(asked: Asked, own: Sample, base: Sample | None, *, fewest: int = FEW
 
 
 class _Side(NamedTuple):
-    """One of two cells on the scale on which a change is a difference."""
+    """One of two cells, on the scale on which their change is a difference."""
 
     centre: float
     variance: float
-    """The variance of the number that as many runs give as the source averaged."""
+    """The variance of the number from as many runs as the source averaged."""
     places: Floats
     """The places of single runs, NaN where not measured."""
 
@@ -121,10 +121,10 @@ def _side(sample: Sample, runs: int, scale: Range) -> _Side:
 
 
 def _half_width(left: _Side, right: _Side, fewest: int) -> float:
-    """Half of a 95 % interval: t with the degrees of freedom of all variances together (Satterthwaite 1946).
+    """Half the 95 % interval: t with the degrees of freedom of all variances together (Satterthwaite 1946).
 
-    Those are of the source's number on either side, and of our own paired estimate. Pairs scatter together,
-    so that the variances of both sides are wrong together.
+    The variances are those of the source's number in either cell, and that of our own paired estimate. Paired
+    runs are correlated, and so are the errors of the two cells' variances.
     """
     measured = ~np.isnan(left.places), ~np.isnan(right.places)
     counts = [int(np.count_nonzero(some)) for some in measured]
@@ -141,7 +141,7 @@ def _half_width(left: _Side, right: _Side, fewest: int) -> float:
         if (size := float(np.std(x) * np.std(y))) > 0.0:
             together = float(np.mean((x - np.mean(x)) * (y - np.mean(y)))) / size
             wrong += 2.0 * together**2 * left.variance * right.variance / (len(x) - 1)
-    else:  # no pairs: our estimate is of independent runs
+    else:  # no pairs: our own runs of the two cells are independent
         for side, some, count in zip((left, right), measured, counts, strict=True):
             own = float(np.var(side.places[some], ddof=1)) / count
             total, wrong = total + own, wrong + own**2 / (count - 1)

@@ -1,7 +1,7 @@
 """Point estimates with 95 % confidence intervals, each naming its method.
 
-These are of the runs of one cell; `sample` says which of them a number has, and compares cells. How often
-each method covers the truth is measured by `python -m validation.coverage`.
+The functions here take the runs of one cell; `Sample.estimate` chooses among them, and `sample` compares
+cells. `python -m validation.coverage` measures how often each method covers the truth.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .jackknife import ends, jackknife_values
 from .skewness import stretch
 
 FEWEST = 3
-"""Replicates below which a random quantity has no interval: t with one degree of freedom says nothing."""
+"""The fewest replicates for an interval: t with one degree of freedom is too wide to be of use."""
 
 ENOUGH_EQUAL = 7
 """Equal replicates from which on a further run is expected to be equal too.
@@ -33,19 +33,19 @@ p^n (1 - p), at most 4.9 % for n = 7.
 EXACT = "deterministic"
 NOT_MEASURABLE = "not measurable"
 NO_SPREAD_IN = "no spread in"
-"""What the method of equal runs begins with."""
+"""The beginning of the method of equal runs."""
 ITSELF = "compared with itself"
-"""The method of a comparison that says nothing."""
+"""The method of a comparison of a cell with itself."""
 
 SCATTER = 0.75
 """Standard deviation over mean from which on the interval of a comparison carries a warning.
 
-`python -m validation.coverage` counts how often those carry it that are skewed enough for the interval to
-cover less than 93 %.
+`python -m validation.coverage` counts how often the warning appears where skewed runs let the interval cover
+the truth in less than 93 %.
 """
 
 SCATTER_OF_MEAN = 1.5
-"""The scatter of a mean from which on it is warned of, as its quantiles are those of skewed runs."""
+"""The same limit for the interval of a mean, whose quantiles allow for skewed runs (see `skewness`)."""
 
 
 class Interval(NamedTuple):
@@ -66,18 +66,18 @@ class Interval(NamedTuple):
 
     @property
     def equal_runs(self) -> bool:
-        """Whether all runs of something random gave the same."""
+        """Whether all runs of a random cell gave the same value."""
         return self.method.startswith(NO_SPREAD_IN)
 
     @property
     def decided(self) -> tuple[float, float]:
-        """The ends by which a comparison is decided: enough equal runs are a point."""
+        """The ends by which a comparison is decided: for enough equal runs, both are their value."""
         if self.equal_runs and self.n >= ENOUGH_EQUAL:
             return self.value, self.value
         return self.low, self.high
 
     def leaves_out(self, value: float) -> bool:
-        """Whether the number is sure to differ from a value: 0 of a difference, 1 of a ratio."""
+        """Whether the interval excludes a value: 0 for a difference, 1 for a ratio."""
         low, high = self.decided
         return low > value or high < value
 
@@ -145,7 +145,7 @@ def equal_in(n: int) -> str:
 
 
 def equal_runs(value: float, n: int, within: Range = ANY) -> Interval:
-    """The mean of a random quantity of which all `n` replicates gave the same.
+    """The mean of a random quantity that has the same value in all `n` replicates.
 
     A count has the exact interval of a Poisson mean. Anything else has no interval, as its scatter is
     unknown: at most `unseen_share(n)` of all runs give something else (95 %).
@@ -179,14 +179,14 @@ def mean(values: Floats, within: Range = ANY, *, adjusted: bool = False) -> Inte
 
 
 def _stretch(x: Floats, within: Range) -> tuple[float, float]:
-    """How much farther than Student's the quantiles of a mean's t lie, where only low values are bounded."""
+    """The factors of `stretch` on the quantiles of a mean's t; 1 unless the range has only a lower bound."""
     if within.count or within.scale != "log" or not math.isfinite(within.low):
         return 1.0, 1.0
     return stretch(len(x), float(np.std(x, ddof=1)) / (float(np.mean(x)) - within.low))
 
 
 def warn_of_scatter(values: Floats, within: Range, limit: float = SCATTER) -> str:
-    """The warning of runs that scatter so widely that skewness may matter; else ""."""
+    """The warning for runs that scatter so widely that skewness may matter; else ""."""
     x = _measurable(values)
     if within.count or not within.positive or len(x) < FEWEST:
         return ""
@@ -287,7 +287,7 @@ def prediction(
 
 
 def _next(y: Floats) -> tuple[float, float]:
-    """The prediction interval of one more of normal values."""
+    """The prediction interval for one more normal value."""
     n = len(y)
     middle, error = float(np.mean(y)), float(np.std(y, ddof=1)) * math.sqrt(1.0 + 1.0 / n)
     half = t_quantile(0.5 + LEVEL / 2.0, n - 1) * error

@@ -1,8 +1,8 @@
-"""Estimates that leave out one replicate at a time: how uncertain any smooth function of them is.
+"""Estimates that leave out one replicate at a time: they show how uncertain a smooth function of them is.
 
 `jackknife_values` turns the replicates of a quantity into an array: first the estimate from all of them, then
 the one without replicate 1, without replicate 2, …. Whatever is computed from such arrays, element by
-element, is again an estimate followed by its leave-one-out values; `sample` says of which replicates. Their
+element, is again an estimate followed by its leave-one-out values; `Derived.parts` has the replicates. Their
 scatter gives the standard error (B. Efron, C. Stein, "The jackknife estimate of variance", Annals of
 Statistics 9, 1981); of means and their differences it is exactly that of the paired t, and of Welch's t where
 the replicates of two cells have nothing in common (degrees of freedom: F. E. Satterthwaite, Biometrics
@@ -28,9 +28,9 @@ NO_SPREAD = 1e-12
 """Estimates nearer to each other than this (relatively) differ by rounding only."""
 
 DOMINATED = 0.1
-"""How near to a bound an estimate without one run may lie, as a part of the estimate's distance.
+"""The least distance to a bound of an estimate without one run, as a share of the distance with all runs.
 
-If it lies nearer, one run is almost all that keeps the estimate away from the bound.
+If it is less, that one run is almost all that keeps the estimate away from the bound.
 """
 
 
@@ -43,11 +43,11 @@ def centre(values: Floats, statistic: str = "mean") -> float:
 
 
 def jackknife_values(values: Floats, statistic: str = "mean") -> Floats:
-    """The estimate from all replicates, then those without one; without one that is NaN nothing changes.
+    """The estimate from all replicates, then those without each one; to leave out a NaN changes nothing.
 
-    Leaving out one value says nothing of how uncertain a median is. Its values here are those of a mean with
-    the standard error of the median's order-statistics interval, moved to the side of the left-out value;
-    NaN where there is no such interval. They are right for one cell, but do not pair with another's.
+    For a median, leaving out one value does not show the uncertainty. Its values here are those of a mean
+    with the standard error of the median's order-statistics interval, moved to the side of the left-out
+    value; NaN if there is no such interval. They are right for one cell, but do not pair with another's.
     """
     measured = ~np.isnan(values)
     n = int(np.count_nonzero(measured))
@@ -65,7 +65,7 @@ def jackknife_values(values: Floats, statistic: str = "mean") -> Floats:
 
 
 def _median_error(x: Floats) -> float:
-    """The standard error with which t would give the width of the order-statistics interval."""
+    """The standard error for which a t interval is as wide as the order-statistics interval."""
     ranks = order_ranks(len(x), 0.5)
     if ranks is None:
         return math.nan
@@ -85,7 +85,7 @@ def variances(a: Floats, b: Floats, blocks: Blocks) -> list[float]:
 
 
 def quantile_of_t(parts: Sequence[float], blocks: Blocks, level: float) -> float:
-    """The quantile of t with the degrees of freedom of the variances of all blocks together."""
+    """The quantile of t with the degrees of freedom of `parts`, the variances of the blocks."""
     freedom: float = min(n for _, n in blocks) - 1
     if len(blocks) > 1 and (total := sum(parts)) > 0.0:
         freedom = total**2 / sum(part**2 / (n - 1) for part, (_, n) in zip(parts, blocks, strict=True))
@@ -93,7 +93,7 @@ def quantile_of_t(parts: Sequence[float], blocks: Blocks, level: float) -> float
 
 
 def _is_dominated(samples: Floats, within: Range) -> bool:
-    """Whether the estimate without one run lies much nearer to a bound."""
+    """Whether an estimate without one run lies much nearer to a bound than with it (`DOMINATED`)."""
     point, others = float(samples[0]), samples[1:]
     return any(
         math.isfinite(bound) and float(np.min(np.abs(others - bound))) < DOMINATED * abs(point - bound)
@@ -104,9 +104,9 @@ def _is_dominated(samples: Floats, within: Range) -> bool:
 def scaled_variances(samples: Floats, within: Range, blocks: Blocks) -> list[float]:
     """The variance of an estimate on the scale of a range, over each block of replicates.
 
-    Where one run dominates (only one had a loss), the estimate without it lies on a bound or very near. Its
-    place on the scale is then far away, which says nothing, and the error is that of the plain scale times
-    the slope at the estimate.
+    If one run dominates (only one had a loss), the estimate without it lies on a bound or very near, and its
+    place on the scale is far away. The variance is then that on the plain scale, times the squared slope of
+    the scale at the estimate.
     """
     if _is_dominated(samples, within):
         slope = within.slope(float(samples[0]))
@@ -124,7 +124,7 @@ def ends(
     widen: float = 1.0,
     stretched: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[float, float]:
-    """The interval's ends by t on the scale of the range; NaN where the estimate lies on a bound.
+    """The interval's ends by t on the scale of the range; NaN if the estimate lies on a bound.
 
     `widen` multiplies the standard error, `stretched` the lower and the upper quantile of t.
     """

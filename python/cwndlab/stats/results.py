@@ -1,4 +1,4 @@
-"""What the runs of a study gave: the one input of statistics and report."""
+"""The values that the runs of a study gave: the only input of statistics and report."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Estimate(NamedTuple):
 
     @classmethod
     def from_interval(cls, cell: str, quantity: str, unit: str, interval: Interval) -> Estimate:
-        """Names an interval."""
+        """An interval with the names of its cell and quantity."""
         i = interval
         return cls(cell, quantity, unit, i.value, i.low, i.high, i.n, i.method, i.warning)
 
@@ -58,7 +58,7 @@ class Estimate(NamedTuple):
 
 
 class CellRecords:
-    """The records that were kept of each cell's replicate 0; here none. Reading them runs nothing."""
+    """The records of each cell's replicate 0; this base class has none. Reading them starts no run."""
 
     def table(self, cell: str, name: str) -> Columns:
         """The columns of a record table; NotFoundError if its probe was off."""
@@ -75,18 +75,19 @@ class CellRecords:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Results(Cells):
-    """Values per cell, quantity and replicate, and the records of replicate 0; `labels` are of the study.
+    """Values per cell, quantity and replicate, and the records of replicate 0; `labels` are the study's.
 
     `data[(cell id, quantity)]` holds one entry per replicate, in replicate order: a number (NaN = not
     measurable in this run) or a list of numbers. They are copied and cannot be changed.
     `deterministic` has the cells in which nothing is random, so that one replicate suffices; equal replicates
-    alone are no proof of it. `seeds` has the seed of each other cell's runs: cells with the same seed saw the
-    same random numbers in replicate k; a cell that is not named has that of the study.
+    alone are no proof of it. `seeds` has the seed of a random cell's runs, if it is not the study's: cells
+    with the same seed saw the same random numbers in replicate k.
     `remarks` says what a reader of a cell's numbers must know, if anything; `failed` which connections of a
     cell's runs failed, and why.
-    `replays[(cell id, what)]` is what figures show of replicate 0 simulated again, or why that is unknown:
-    where the time of a kind of objects went, or how the flows go over time.
-    `answer_s`: a segment sent so soon after another arrived is its answer; a real stack takes a while.
+    `replays[(cell id, what)]` has the columns that figures show of replicate 0, simulated again: time budgets
+    of a kind of objects, or flows over time; or a text that says why there are none.
+    `answer_s`: a segment sent at most this many seconds after one arrived is the answer to it. It is 0 in the
+    simulator; real stacks take longer.
     """
 
     data: Mapping[tuple[str, str], Sequence[Value]] = field(default_factory=dict)
@@ -127,7 +128,7 @@ class Results(Cells):
         return matrix
 
     def sample(self, cell_id: str, quantity: str) -> Sample:
-        """A quantity of a cell, to be estimated or compared; the same object each time."""
+        """A quantity of a cell, to be estimated or compared; computed once."""
         if (sample := self._samples.get((cell_id, quantity))) is None:
             sample = self._sample(cell_id, quantity, self.values(cell_id, quantity))
             info = self.labels.quantities.get(quantity)
@@ -141,7 +142,7 @@ class Results(Cells):
     def positions(
         self, cell_id: str, quantity: str, wanted: Iterable[int] | None = None
     ) -> dict[int, Sample]:
-        """The positions of a list quantity of a cell, those wanted or all; NaN where a list is shorter."""
+        """A sample for each wanted position of a list quantity, or for all; NaN where a list is shorter."""
         matrix = self.matrix(cell_id, quantity)
         runs, longest = matrix.shape
         return {
@@ -165,7 +166,7 @@ class Results(Cells):
         return self.sample(cell_id, quantity).estimate()
 
     def restrict(self, cells: Sequence[CellInfo]) -> Results:
-        """The results of these cells alone; samples that were computed are kept."""
+        """The results of these cells only; shares the samples computed so far."""
         restricted = replace(self, cells=tuple(cells))
         restricted.__dict__["_samples"] = self._samples
         return restricted
@@ -184,13 +185,13 @@ class Variation(NamedTuple):
     combined: bool = False
     """Whether it is a combination of several choices."""
     cells: frozenset[str] = frozenset()
-    """The cells that were run with it; the results of the others are the study's own."""
+    """The cells that were run with that value; the others have the study's own results."""
     runs: Mapping[str, str] = MappingProxyType({})
-    """The cell of the plan whose runs each cell shows."""
+    """For each cell, the cell of the plan whose runs it shows."""
 
 
 class _EmptyRecords(CellRecords):
-    """Records in which nothing happened (`CellRecords`)."""
+    """Records with empty tables."""
 
     def table(self, cell: str, name: str) -> Columns:
         """The columns of a record table, without rows."""

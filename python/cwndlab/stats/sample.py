@@ -1,18 +1,18 @@
-"""Numbers of runs: how they are estimated, compared and combined. Every comparison of runs is made here.
+"""Numbers from runs: how they are estimated, compared and combined. Every comparison of runs is made here.
 
 A `Sample` holds the values of one quantity of one cell, a `Derived` what is computed from samples.
 
-1. An exact value (nothing in its cell is random) stands for all replicates of the other side.
-2. Pairing follows from the random numbers that values depend on (`Streams`), never from a caller. Two samples
-   with the same random numbers are compared over the replicates that both have.
+1. An exact value (nothing in its cell is random) is compared with every replicate of the other side.
+2. Whether numbers are paired follows from the random numbers that they depend on (`Streams`), not from an
+   argument. Samples with the same random numbers are compared over the replicates that both have.
 3. Statistic, range and unit travel with the value.
 4. Controls are applied to each sample before it is compared (see `adjustment`).
-5. `estimate` alone decides about too few, equal and dominated runs.
+5. Only `estimate` decides what happens if runs are too few, all equal, or dominated by one of them.
 
 A derived number holds its estimate, then the estimate without each replicate of each stream in turn: a
 jackknife (B. Efron, C. Stein, "The jackknife estimate of variance", Annals of Statistics 9, 1981). For means
-and their differences it is the paired t, or Welch's t where the random numbers differ, with the degrees of
-freedom of F. E. Satterthwaite (Biometrics Bulletin 2, 1946).
+and their differences this gives the paired t, or Welch's t where the random numbers differ, with the degrees
+of freedom of F. E. Satterthwaite (Biometrics Bulletin 2, 1946).
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ _NAMES = {"difference": "difference"} | dict.fromkeys(_RATIOS, "ratio")
 
 
 class Streams(NamedTuple):
-    """The random numbers that the runs of a cell depend on: none, those of a seed, or some of its own."""
+    """The random numbers that the runs of a cell depend on: none, those of a seed, or its own."""
 
     kind: Literal["exact", "paired", "own"] = "paired"
     id: str = ""
-    """The seed; of "own" the cell."""
+    """For "paired" the seed, empty for the study's; for "own" a digest of the values."""
 
 
 PAIRED = Streams()
-"""The random numbers of the study's seed, which cells share replicate by replicate."""
+"""The random numbers of the study's seed, which all cells share, replicate by replicate."""
 
 
 class StreamRuns(NamedTuple):
@@ -69,11 +69,11 @@ class StreamRuns(NamedTuple):
     streams: Streams
     length: int
     n: int
-    """The fewest that could be measured of any value behind it."""
+    """How many of them could be measured; for several samples, the smallest number."""
 
 
 class _Operators:
-    """What both kinds of numbers can be used with."""
+    """The arithmetic operators of samples and derived numbers."""
 
     def _relate(self, kind: str, other: Number | float) -> Derived:
         assert isinstance(self, Sample | Derived)
@@ -102,13 +102,13 @@ class Sample(_Operators):
     statistic: str = "mean"
     streams: Streams = PAIRED
     controls: tuple[Floats, ...] = ()
-    """What the means are freed of: values with the expectation 0, for each replicate."""
+    """Control variates (see `adjustment`): arrays of one value per replicate, with expectation 0."""
     warning: str = ""
     """The connections that failed, and why."""
 
     def __post_init__(self) -> None:
         runs = np.array(self.runs, dtype=np.float64)
-        runs.flags.writeable = False  # what is computed of it is kept
+        runs.flags.writeable = False  # the cached properties depend on it
         object.__setattr__(self, "runs", runs)
 
     @property
@@ -123,19 +123,19 @@ class Sample(_Operators):
 
     @property
     def centre(self) -> float:
-        """Mean or median of the runs as they are."""
+        """Mean or median of the runs, not adjusted."""
         return centre(self.runs, self.statistic)
 
     @cached_property
     def adjusted(self) -> Floats | None:
-        """The values freed of what the controls explain; None if that is not asked for or cannot be done."""
+        """The values without what the controls explain; None without controls, or if `adjust` cannot."""
         if not self.controls or self.exact:
             return None
         return adjust(self.runs, self.controls, self.range)
 
     @property
     def values(self) -> Floats:
-        """The values whose mean is the estimate."""
+        """The values to estimate from: adjusted if possible."""
         return self.runs if self.adjusted is None else self.adjusted
 
     def estimate(self) -> Interval:
@@ -157,11 +157,11 @@ class Sample(_Operators):
 
     @property
     def scale(self) -> float:
-        """What its precision is relative to."""
+        """The magnitude to which a relative precision refers: that of the estimate."""
         return abs(self.estimate().value)
 
     def quantile(self, share: float) -> Interval:
-        """A quantile of the runs."""
+        """The quantile of the runs below which this share of them lies."""
         if self.exact:
             return self.estimate()
         return intervals.quantile(self.runs, share)
@@ -174,7 +174,7 @@ class Sample(_Operators):
         warnings = (self.warning,)
         if self.exact or len(values) == 0:
             return Derived(np.array([point]), (), self.range, self.unit, abs(point), self.statistic, warnings)
-        median = self.statistic == "median"  # which pairing gains nothing
+        median = self.statistic == "median"  # pairing does not make its interval narrower
         streams = Streams("own", blake2b(values.tobytes()).hexdigest()) if median else self.streams
         return Derived(
             jackknife_values(values, self.statistic),
@@ -188,7 +188,7 @@ class Sample(_Operators):
         )
 
     def keep_common(self, other: Sample) -> Sample:
-        """The replicates that another sample has too, where both depend on the same random numbers."""
+        """The sample with only the replicates that `other` has, too, if both have the same random numbers."""
         if self.streams != other.streams or self.exact:
             return self
         n = min(len(self.runs), len(other.runs))
@@ -198,12 +198,12 @@ class Sample(_Operators):
         return replace(self, runs=runs, controls=tuple(control[:n] for control in self.controls))
 
     def equals(self, other: Sample) -> bool:
-        """Whether every replicate gave the same; of an exact one, its value."""
+        """Whether each replicate has the same value in both; an exact sample has its value in all."""
         a, b = self.fill(len(other.runs)), other.fill(len(self.runs))
         return bool(np.array_equal(a, b, equal_nan=True))
 
     def fill(self, n: int) -> Floats:
-        """The values of single runs, an exact one for as many replicates as another sample has."""
+        """The values of single runs; `n` times the value of an exact sample."""
         return np.full(n, self.centre) if self.exact else self.runs
 
 
@@ -213,7 +213,7 @@ class Derived(_Operators):
 
     values: Floats
     parts: tuple[StreamRuns, ...] = ()
-    """The streams, in the order of the values; none of a number without randomness."""
+    """The streams, in the order of the values; empty for a number without randomness."""
     range: Range = ANY
     unit: str = "1"
     size: float = 0.0
@@ -221,15 +221,15 @@ class Derived(_Operators):
     statistic: str = "mean"
     warnings: tuple[str, ...] = ()
     kind: str = ""
-    """The operation that made it of two numbers (see `intervals.relate`)."""
+    """The operation of `intervals.relate` that the number results from, if any."""
     adjusted: bool = False
     quotient: tuple[Derived, Derived] | None = None
     """Numerator and denominator of a ratio whose sides may be negative; None for other numbers."""
 
     @classmethod
-    def constant(cls, *values: float) -> Derived:
-        """A number without randomness; several values are those of a count and its bounds."""
-        return cls(np.array(values), range=Range(values[0], values[0]), size=abs(values[0]))
+    def constant(cls, value: float) -> Derived:
+        """A number without randomness."""
+        return cls(np.array([value]), range=Range(value, value), size=abs(value))
 
     @property
     def derived(self) -> Derived:
@@ -242,7 +242,7 @@ class Derived(_Operators):
         return min((part.n for part in self.parts), default=None)
 
     def estimate(self, level: float = LEVEL) -> Interval:
-        """The number with its interval; NaN ends where there is none, and the method says why."""
+        """The number with its interval; without one, the ends are NaN and the method says why."""
         interval = self._estimate(level)
         return interval._replace(warning="; ".join(dict.fromkeys(filter(None, self.warnings))))
 
@@ -271,20 +271,23 @@ class Derived(_Operators):
 
     @property
     def scale(self) -> float:
-        """What its precision is relative to: the ratio behind a change, the larger side of a difference."""
+        """The magnitude to which a relative precision refers.
+
+        For a change in per cent it is that of the ratio behind it, for a difference that of the larger side.
+        """
         value = float(self.values[0])
         changes = {"difference": self.size, "decrease": abs(100.0 - value), "increase": abs(100.0 + value)}
         return changes.get(self.kind, abs(value))
 
     @property
     def blocks(self) -> Blocks:
-        """The lengths of its streams, and the measured runs of each (see `jackknife.Blocks`)."""
+        """For each stream the number of replicates, and how many were measured (see `jackknife.Blocks`)."""
         return [(part.length, part.n) for part in self.parts]
 
     def _fieller(self, above: Derived, below: Derived, level: float) -> tuple[float, float]:
-        """All ratios r for which above - r below does not differ from 0 (E. C. Fieller, 1954).
+        """The range of ratios r for which above - r * below may be 0 (E. C. Fieller, 1954).
 
-        NaN where the denominator's own interval reaches 0, as they then have no bound.
+        NaN if the denominator may be 0, too, because the ratios are then unbounded.
         """
         (x, y), parts = _align((above, below))
         blocks = [(part.length, part.n) for part in parts]
@@ -305,7 +308,7 @@ Number: TypeAlias = Sample | Derived
 
 
 def _pair(a: Number | float, b: Number | float) -> tuple[Derived, Derived]:
-    """Two sides of a comparison, of samples the replicates that both have."""
+    """The two sides of a comparison; if both are samples, only with the replicates that both have."""
     x, y = (Derived.constant(number) if isinstance(number, int | float) else number for number in (a, b))
     if isinstance(x, Sample) and isinstance(y, Sample):
         x, y = x.keep_common(y), y.keep_common(x)
@@ -313,8 +316,9 @@ def _pair(a: Number | float, b: Number | float) -> tuple[Derived, Derived]:
 
 
 def _align(numbers: Sequence[Derived]) -> tuple[list[Floats], tuple[StreamRuns, ...]]:
-    """The values of several numbers over the same replicates: leaving out one that a number does not depend
-    on changes nothing in it.
+    """The values of several numbers over the same replicates.
+
+    A number that does not depend on a replicate has its estimate as its value without that replicate.
     """
     first = numbers[0].parts
     if all(number.parts == first for number in numbers):
@@ -339,7 +343,7 @@ def _align(numbers: Sequence[Derived]) -> tuple[list[Floats], tuple[StreamRuns, 
 
 
 def derive(f: Callable[..., Floats], numbers: Sequence[Number], within: Range = ANY) -> Derived:
-    """`f` of numbers, whose values lie `within` a range: of the estimates, then without each replicate."""
+    """Applies `f` to the estimates, and to those without each replicate; `within` is the result's range."""
     several = [number.derived for number in numbers]
     rows, parts = _align(several)
     return Derived(
@@ -371,10 +375,10 @@ def relate_runs(kind: str, a: Sample, b: Sample) -> Floats:
 
 
 def is_less(a: Number | float, b: Number | float, level: float = LEVEL) -> bool | None:
-    """Whether `a` is surely less than `b`; None where the replicates leave a doubt.
+    """Whether `a` is less than `b`; None if the interval of their difference includes 0.
 
-    Sure is a difference whose interval leaves out 0, taken on the scale of the range that both lie in, or on
-    the plain scale where a value lies on a bound.
+    The difference is taken on the scale of the range that both lie in, or on the plain scale if a value lies
+    on a bound.
     """
     x, y = _pair(a, b)
     (p, q), parts = _align((x, y))
@@ -393,7 +397,7 @@ def is_less(a: Number | float, b: Number | float, level: float = LEVEL) -> bool 
 
 
 def common_range(a: Derived, b: Derived) -> Range:
-    """The range on whose scale two numbers are compared: of both, or of the one that is not a constant."""
+    """The range on whose scale two numbers are compared; a constant takes that of the other number."""
     if a.range == b.range or not b.parts:
         return a.range
     if not a.parts:

@@ -62,8 +62,9 @@ class Ellipse(NamedTuple):
 
 
 def restrict_to_run_cells(spec: Figure, results: Results) -> tuple[Figure, str]:
-    """The figure for the cells that were run, where a run was restricted to other values than `where` names;
-    and in words what it shows instead.
+    """The figure for the cells that were run, and in words the values that it shows instead of its own.
+
+    They differ from those in `where` if the run was restricted to other cells.
     """
     where, instead = dict(spec.where), []
     for axis, wanted in spec.where.items():
@@ -99,19 +100,19 @@ def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[Scalar | None
 
 
 def panel_title(spec: Figure, results: Results, panel: Scalar | None) -> str:
-    """The axis of the panels at its value in words, or the quantity; empty without panels."""
+    """The title of a panel: the value of its axis, or its quantity; empty without panels."""
     if panel is None or spec.panels is None:
         return ""
     return results.labels.setting(spec.panel_axis, panel) if spec.panel_axis else str(panel)
 
 
 def _legend_text(results: Results, axis: str, value: Scalar) -> str:
-    """A value in a legend: a name alone, a number with what it is of."""
+    """A value in a legend: a name alone, a number with its axis."""
     return results.labels.value_title(axis, value) if is_name(value) else results.labels.setting(axis, value)
 
 
 def points(spec: Figure, results: Results) -> list[Point]:
-    """The points of a line or bar figure; two cells at the same place are a StudyError."""
+    """The points of a line or bar figure; StudyError if two cells have the same place."""
     if spec.quantities:
         apart = spec.panels == PANEL_QUANTITY
         return [
@@ -199,8 +200,8 @@ def curves(spec: Figure, results: Results) -> list[Curve]:
 def ellipses(spec: Figure, results: Results) -> list[Ellipse]:
     """The ellipses of a figure, one for each cell.
 
-    The contour is that of the Gaussian distribution in two dimensions that is most likely to have given the
-    runs, at one standard deviation (RFC 7928, section 2.7).
+    The contour is that of the two-dimensional Gaussian distribution fitted to the runs by maximum likelihood,
+    at one standard deviation (RFC 7928, section 2.7).
     """
     assert spec.quantity is not None and spec.x is not None  # the schema demands both
     for name in spec.drawn_quantities:

@@ -1,9 +1,9 @@
-"""What takes the place of Student's quantiles where runs scatter by much of their mean.
+"""Quantiles that replace Student's if the scatter of runs is large relative to their mean.
 
-What cannot be negative and scatters so is skewed, and the t of its mean is too, even on the logarithmic
-scale: its interval ends too low. The quantiles here are those of lognormal runs with the scatter of the
-sample, which are right for lognormal data and close for others; `python -m validation.skewness` draws them,
-and `python -m validation.coverage` tries them.
+Such runs are skewed if they cannot be negative, and the t of their mean is, too, even on the logarithmic
+scale: Student's interval ends too low. The quantiles here are those of lognormal runs with the scatter of the
+sample, which are right for lognormal data and close for others; `python -m validation.skewness` computes
+them, and `python -m validation.coverage` measures their coverage.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ FILE = Path(__file__).parent / "skewness.csv"
 HEAD = ("runs", "scatter", "below", "above")
 
 MILD = 0.2
-"""Standard deviation over mean up to which Student's quantiles stay as they are."""
+"""Standard deviation over mean up to which Student's quantiles are used."""
 
 UNDERSTATED = 1.5
-"""The scatter of skewed runs over that of a sample, which lacks their tail."""
+"""The scatter assumed for the lognormal runs, over that of the sample, which lacks their tail."""
 
 
 def stretch(n: int, scatter: float) -> tuple[float, float]:
-    """How far from 0 the lower and the upper quantile of the mean's t lie, over Student's.
+    """The lower and the upper 95 % quantile of the mean's t, each divided by Student's.
 
     `scatter` is the standard deviation of n runs over their mean. Between the entries of the file, the
-    scatter and 1 / sqrt(n) are interpolated linearly; for very many runs both are 1.
+    factors are interpolated linearly in the scatter and in 1 / sqrt(n); for very many runs they are 1.
     """
     if not scatter > MILD:
         return 1.0, 1.0
@@ -41,7 +41,7 @@ def stretch(n: int, scatter: float) -> tuple[float, float]:
 
 @cache
 def _table() -> tuple[Floats, Floats, Floats]:
-    """Numbers of runs, scatters, and for either quantile a matrix of these."""
+    """Numbers of runs, scatters, and for each of the two quantiles the factors as runs × scatters."""
     lines = np.loadtxt(FILE, delimiter=",", skiprows=1)
     runs, scatters = np.unique(lines[:, 0]), np.unique(lines[:, 1])
     entries = lines[:, 2:].reshape(len(runs), len(scatters), 2)

@@ -15,7 +15,7 @@ from .sample import Number, relate
 from .tables import reference
 
 FIRST_LOOK = 10
-"""Replicates before the first look: fewer make the sample variance too wild."""
+"""Replicates before the rule is first applied: with fewer, the sample variance is too unreliable."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class StoppingRule:
     Stopping when the half-width first falls below a bound keeps the coverage asymptotically (Y. S. Chow,
     H. Robbins, Annals of Mathematical Statistics 36, 1965, pages 457-462). The bound is
     relative / (1 + relative) of the estimate: a half-width of that much is at most `relative` of the true
-    value, wherever in the interval that lies. Of an interval that is not symmetric the farther end counts.
-    Equal replicates never stop a run: they have no spread to judge by.
+    value, wherever in the interval that lies. For an asymmetric interval, the distance to its farther end
+    takes the place of the half-width. Equal replicates never stop a run: they have no spread to judge by.
     """
 
     relative: float
@@ -40,7 +40,7 @@ class StoppingRule:
             raise ValueError(f"the cap must be at least {self.first_look} replicates, got {self.cap}")
 
     def replicates_needed(self, number: Number, ran: int) -> int:
-        """How many replicates a number needs in all, as far as the `ran` ones tell; `ran` if they are enough.
+        """How many replicates a number needs in all, estimated from `ran`; `ran` if they are enough.
 
         The precision of a change in per cent is that of the ratio behind it, and that of a difference is
         relative to the larger of the two estimates: a change near 0 would never be precise enough relative
@@ -64,7 +64,7 @@ def replicates_by_cell(
 ) -> dict[str, int]:
     """How many replicates each cell needs for its own numbers and for the comparisons shown in tables.
 
-    Quantities of expectation 0 need none: relative to 0, nothing is precise.
+    Quantities with expectation 0 are left out: no number of replicates is precise relative to 0.
     """
     quantities = results.labels.quantities.items()
     numbers = [name for name, info in quantities if not info.centred and not results.is_list(name)]

@@ -80,9 +80,9 @@ class JudgedTable(NamedTuple):
 
 
 def read_published(folder: Path, name: str, what: str, needed: Iterable[tuple[str, str]]) -> list[Row]:
-    """The rows of a published CSV file, which lies inside the study's folder.
+    """The rows of a published CSV file in the study's folder.
 
-    `needed` are the columns that it must have, each with the key below `what` that names it.
+    `needed` has the columns that the file must have, each after the key of table `what` that names it.
     """
     try:
         rows: list[Row] = list(read_csv(folder, name).lines)
@@ -98,7 +98,7 @@ def read_published(folder: Path, name: str, what: str, needed: Iterable[tuple[st
 def measure(
     results: Results, cell: CellInfo, quantity: str, comparison: Compare | None, runs: float | None = None
 ) -> Interval:
-    """The estimate of a table's or a figure's number in a cell, or the quantile `runs` of its runs."""
+    """The estimate of a table's or a figure's number in a cell; with `runs`, that quantile of its runs."""
     sample = results.sample(cell.id, quantity)
     if runs is not None:
         return sample.quantile(runs)
@@ -109,7 +109,7 @@ def measure(
 
 
 def number_of_cell(results: Results, cell: CellInfo, quantity: str, comparison: Compare | None) -> Number:
-    """The number that a table or figure shows of a cell: a quantity, or its comparison with another cell."""
+    """The number that a table or figure shows for a cell: a quantity, or its comparison with another cell."""
     sample = results.sample(cell.id, quantity)
     if comparison is None:
         return sample
@@ -160,7 +160,7 @@ def _draft(
 
 
 def _rows(spec: Table, results: Results, printed: Sequence[Row]) -> list[tuple[tuple[Scalar, ...], Row]]:
-    """The rows in the order of the paper, or of the axes when nothing is printed."""
+    """The rows in the order of the published file, or of the axes without one."""
     axes = results.axes
     if not printed:
         cells = [
@@ -179,7 +179,10 @@ class _Draft(NamedTuple):
     column: Column
     cell: CellInfo | None
     group: tuple[str, ...] | None
-    """What the paper's line has in the columns within which it compares; None if it compares nothing."""
+    """The values of the published line in the columns of `compared_within`; None if nothing is compared.
+
+    The paper compares those numbers whose lines have equal values there.
+    """
 
 
 def _draft_number(spec: Table, results: Results, row: tuple[Scalar, ...], line: Row, index: int) -> _Draft:
@@ -265,7 +268,7 @@ def _finish(
 
 
 def _describe_fit(judgement: Judgement, change: float | None) -> str:
-    """How well a number fits that chose the model; `change` is our change minus the published one."""
+    """How well a number that the model was chosen by fits; `change` is our change minus the published one."""
     verdict, apart = f"would be \u201c{judgement.verdict}\u201d", judgement.relative_difference
     if change is None and math.isnan(apart):
         return f"The fit {verdict}"
@@ -275,7 +278,7 @@ def _describe_fit(judgement: Judgement, change: float | None) -> str:
 
 
 def find_margin(spec: Table, column: Column, results: Results) -> Margin:
-    """A column's own margin, else that of its quantity, which is no margin of changes, else the table's."""
+    """A column's own margin, else that of its quantity (which is none for changes), else the table's."""
     own = results.labels.quantities[column.quantity].margin if column.compare is None else None
     return column.margin or own or spec.margin
 
@@ -304,8 +307,8 @@ def make_asked(spec: Table, column: Column, results: Results) -> Asked:
 def _comparisons(results: Results, draft: _Draft, everything: Sequence[_Draft]) -> Iterator[Comparison]:
     """The numbers that the paper compares with this one and prints farther apart than their rounding.
 
-    Their differences share the 5 % of being wrong by chance. Few verdicts need them, so nothing is computed
-    before the first is asked for.
+    The 5 % of wrong decisions is divided among their differences. They are computed only when the first is
+    read, as few verdicts need them.
     """
     mine = draft.number.published
     if mine is None or draft.cell is None or draft.group is None:
@@ -330,7 +333,7 @@ def _comparisons(results: Results, draft: _Draft, everything: Sequence[_Draft]) 
 
 
 def _show_the_same(a: Column, b: Column) -> bool:
-    """Whether two columns show the same, perhaps of different traffic."""
+    """Whether two columns show the same quantity or comparison, perhaps for different traffic."""
     return a.compare == b.compare and (a.compared_as or a.quantity) == (b.compared_as or b.quantity)
 
 

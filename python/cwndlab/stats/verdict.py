@@ -1,8 +1,8 @@
 """How a published number is judged against our runs. The rule in words is `RULE`, printed in every report.
 
-Two things are judged. *Compatible*: the paper's number lies where runs like ours lie. *Close*: our estimate
-surely lies within a margin of it. A wide spread makes more numbers compatible but fewer close, so that noise
-is never rewarded.
+Two things are judged. *Compatible*: the paper's number lies where runs like ours lie. *Close*: the interval
+of our estimate lies within a margin of the paper's number. If runs scatter more, more numbers are compatible
+but fewer are close, so that noise is never rewarded.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Verdict(StrEnum):
 
     @property
     def symbol(self) -> str:
-        """A sign next to the word, so that colour is never the only distinction."""
+        """A sign shown next to the word, so that verdicts differ not only in colour."""
         return SYMBOLS[self]
 
     @property
     def style(self) -> str:
-        """A name for its colour."""
+        """The CSS class that sets its colour."""
         return self.value.replace(" ", "-")
 
 
@@ -100,21 +100,21 @@ RULE: tuple[tuple[Verdict, str], ...] = (
 )
 
 REACH = 3.0
-"""A number that follows the paper's trend may be so many margins away from the published value."""
+"""A number with the verdict `trend` is at most this many margins away from the published value."""
 
 MOST = 100_000
-"""More replicates than this are not worth a number."""
+"""The largest number of replicates that a note suggests."""
 
 
 def rule_text(margin: str) -> list[tuple[Verdict, str]]:
-    """The rule with the margins of a study, in words, filled in."""
+    """The rule in words, with the margins of a study filled in."""
     return [
         (v, text.format(margin=margin, fewest=FEWEST, equal=ENOUGH_EQUAL, reach=REACH)) for v, text in RULE
     ]
 
 
 class Comparison(NamedTuple):
-    """A number that the paper compares with this one: how far it lies above, in the paper and in our runs."""
+    """How far another number lies above the judged one, in the paper and in our runs."""
 
     published: float
     measured: Interval
@@ -131,20 +131,20 @@ class Judgement(NamedTuple):
     """The lower end of the 95 % prediction interval for as many runs as the paper averaged."""
     prediction_high: float
     compatible: bool | None = None
-    """Whether the published value lies there; None where that is unknown."""
+    """Whether the published value lies in that interval, give or take its rounding; None if unknown."""
     close: bool | None = None
-    """Whether our estimate surely lies within the margin, or surely outside; None where it may be either."""
+    """Whether our estimate's interval lies entirely within the margin (True) or outside (False), or None."""
     margin: float = math.nan
     marked: bool = False
-    """Whether the study gave the verdict in advance."""
+    """Whether a mark in the study replaced the verdict."""
     in_headline: bool = True
-    """Whether its table counts in the line of incompatible numbers."""
+    """Whether the numbers of its table are counted in `Incompatible`."""
 
     @property
     def counts(self) -> bool:
-        """Whether it is one of the numbers some of which are incompatible by chance.
+        """Whether the number is counted in `Incompatible`.
 
-        Not so without randomness, for what the study marks, and in tables that it does not count.
+        Numbers without randomness, marked ones, and those of tables with `counted = false` are not.
         """
         if self.marked or not self.in_headline or self.compatible is None:
             return False
@@ -165,7 +165,7 @@ def decimals(text: str) -> int:
 
 
 def relative_difference(measured: float, published: float) -> float:
-    """(measured - published) / |published|, NaN when it has no meaning."""
+    """(measured - published) / |published|; NaN if a value is missing or the published one is 0."""
     if published == 0.0 or math.isnan(measured) or math.isnan(published):
         return math.nan
     return (measured - published) / abs(published)
@@ -183,10 +183,10 @@ def judge(
 ) -> Judgement:
     """The verdict on one published value (see `RULE`).
 
-    `measured` is our estimate, `further` the prediction interval of as many runs as the paper averaged. An
-    estimate less than `margin` away is close. `signed`: the number is a change, so that its sign is a
-    comparison that the paper makes. `comparisons` are the others, computed only if the verdict depends on
-    them.
+    `measured` is our estimate, `further` the prediction interval for as many runs as the paper averaged. An
+    estimate whose interval lies within `margin` of the published value is close. `signed`: the number is a
+    change, so that its sign is a comparison that the paper makes. `comparisons` are the paper's other
+    comparisons, read only if the verdict depends on them.
     """
     relative = relative_difference(measured.value, published)
 
@@ -224,14 +224,14 @@ def judge(
 
 
 def _close(measured: Interval, low: float, high: float) -> bool | None:
-    """Whether the whole interval lies between two bounds, or all of it outside."""
+    """Whether the interval lies between two bounds (True) or entirely outside them (False); else None."""
     if low <= measured.low and measured.high <= high:
         return True
     return False if measured.high < low or high < measured.low else None
 
 
 def _too_noisy(measured: Interval, margin: float) -> str:
-    """What it would take for an interval half as wide as the margin."""
+    """The note on too wide an interval: how many replicates would make its half-width half the margin."""
     if math.isnan(measured.half_width):
         return f"too noisy to tell: {measured.method}"
     needed = measured.n * (2.0 * measured.half_width / margin) ** 2 if margin > 0.0 else math.inf
@@ -244,7 +244,7 @@ def _too_noisy(measured: Interval, margin: float) -> str:
 def _keeps_trend(
     published: float, rounding: float, measured: Interval, signed: bool, comparisons: Iterable[Comparison]
 ) -> bool:
-    """Whether the paper compares this number at all, and an interval shows each of its comparisons."""
+    """Whether the paper compares this number at all, and each comparison is shown by an interval of ours."""
     compared = False
     if signed and abs(published) > rounding:
         compared = True
@@ -258,7 +258,7 @@ def _keeps_trend(
 
 
 def _sign(x: Interval) -> int:
-    """The sign that an interval shows; 0 where it includes 0 or there is none."""
+    """The sign of all values of an interval; 0 if it includes 0 or is missing."""
     low, high = x.decided
     return (low > 0.0) - (high < 0.0)
 
@@ -272,11 +272,11 @@ class Incompatible(NamedTuple):
     expected: float
     low: int
     high: int
-    """`low` to `high` holds 95 % of the draws in which our own runs take the paper's place (`played`)."""
+    """95 % of counts lie from `low` to `high` if runs of ours take the paper's place (`PlayedPaper`)."""
 
     @property
     def text(self) -> str:
-        """The line that says how good a model is, whatever the verdicts are called."""
+        """The counts in a sentence."""
         are = "is" if self.found == 1 else "are"
         numbers = "number" if self.judged == 1 else "numbers"
         return (
