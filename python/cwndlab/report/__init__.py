@@ -1,1 +1,1 @@
-"""Reports: measured next to published, with interval, difference and verdict. No statistic is computed."""
+"""Reports: measured next to published numbers, with interval, difference and verdict. No statistics here."""

@@ -27,24 +27,24 @@ def field(name: str, **options: Any) -> Spec:
 
 
 def look_by_name(name: str, names: Sequence[str], looks: Sequence[Any], **options: Any) -> Spec:
-    """A channel that gives each name its look: a colour, dashes, a shape, a width. Few looks repeat."""
+    """A channel that gives each name its look: a colour, dashes, a shape, a width. Too few are repeated."""
     shown = [looks[k % len(looks)] for k in range(len(names))]
     return field(name, scale={"domain": list(names), "range": shown}, **options)
 
 
 def mark(kind: str, encoding: Spec, *, only: str = "", **options: Any) -> Spec:
-    """A mark with its channels; `only` is a condition on the data that it shows."""
+    """A mark with its channels; `only` is a condition that the rows to show must meet."""
     shown = {"mark": {"type": kind, **options}, "encoding": encoding}
     return {**shown, "transform": [{"filter": only}]} if only else shown
 
 
 def mark_chart(data: str, shown: Spec) -> Spec:
-    """A chart of one mark, of the data set of that name."""
+    """A chart of one mark, on the data set named `data`."""
     return {"data": {"name": data}, **shown}
 
 
 def layer_chart(data: str, layers: Sequence[Spec]) -> Spec:
-    """A chart of several marks of one data set, each on top of those before it."""
+    """A chart of several marks on one data set, each on top of those before it."""
     return {"data": {"name": data}, "layer": list(layers)}
 
 
@@ -54,19 +54,19 @@ LOG: Spec = {"type": "log", "nice": False}
 Row: TypeAlias = dict[str, Any]
 
 WIDTH, HEIGHT, LOW, HIGH = 510, 290, 220, 440
-"""The size of one panel in pixels; LOW where there are more than two, HIGH at the head of a page."""
+"""The size of one panel in pixels; LOW: its height with more than two panels, HIGH: at the head of a page."""
 
 WHOLE = 840
 """The width of all panels next to each other, in pixels."""
 
 BROAD = 760
-"""What is wider, with its axes, gets the whole width of a page."""
+"""A figure wider than this in pixels, with its axes, gets the whole width of a page."""
 
 NARROW = 300
 """The width of a panel for a telephone or a column of a page, in pixels."""
 
 ROOM = 36
-"""What the numbers on the y axis need, in pixels."""
+"""The width of the numbers on the y axis, in pixels."""
 
 TITLE_Y, LINE = -8, 16
 """Where the title of the y axis ends above the panel, and the height of its lines, in pixels."""
@@ -75,13 +75,13 @@ LETTER, BOLD = 7, 9
 """The width of a letter of a label, and of one in bold type, roughly, in pixels."""
 
 SYMBOL_GAP, COLUMN_GAP = 8, 22
-"""Between a symbol of a legend and its label, and between its columns, in pixels."""
+"""The distance of a symbol in a legend from its label, and of the legend's columns, in pixels."""
 
 PANELS = 12
 """Most panels of one figure, as more can no longer be compared by eye."""
 
 CROWD = 200
-"""From so many packets in one panel on, marks are smaller."""
+"""In a panel with at least this many packets, marks are smaller."""
 
 
 def stack(charts: Sequence[Spec], spec: Figure) -> Spec:
@@ -98,7 +98,7 @@ def make_legend(
 ) -> Spec | None:
     """A legend above the title of the y axis, in as many columns as its labels leave room for.
 
-    What all labels begin with, as "file transfers: ", is its title.
+    A beginning that all labels share, as "file transfers: ", becomes its title.
     """
     if len(labels) < 2:
         return None
@@ -110,22 +110,22 @@ def make_legend(
     widths = [SYMBOL_GAP + side + LETTER * max(map(len, line)) for line in lines.values()]
     columns = _most_columns(widths, room)
     size = {"symbolType": symbol, "symbolSize": side**2, "symbolStrokeWidth": 2.5, "symbolOpacity": 1}
-    # That of several panels is above their titles.
+    # The legend of several panels is above their titles.
     offset = LINE * (1 + len(title_lines(y_title, spec))) if panels == 1 else LINE
     legend = {**size, "columns": columns, "columnPadding": COLUMN_GAP, "offset": offset, "labelLimit": room}
     if head:
-        beside = (
+        fits_in_line = (
             columns == len(labels) and sum(widths) + COLUMN_GAP * columns + LETTER * len(head) <= room
-        )  # in one line
+        )
         left = {"titleOrient": "left", "titleAnchor": "middle", "titlePadding": COLUMN_GAP}
-        legend |= {"title": head, **(left if beside else {})}
+        legend |= {"title": head, **(left if fits_in_line else {})}
     if all(lines[name] == [name] for name in labels):
         return legend
     return {**legend, "values": list(labels), "labelExpr": label_lines(lines)}
 
 
 def _split_head(labels: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
-    """What all labels have before a colon, and the labels without it."""
+    """The beginning before ": " that all labels share, and the labels without it."""
     heads = {label.partition(": ")[0] for label in labels.values()}
     rest = {name: label.partition(": ")[2] for name, label in labels.items()}
     if len(heads) > 1 or not all(rest.values()) or any(": " in label for label in rest.values()):
@@ -148,7 +148,7 @@ def label_lines(lines: Mapping[str, Sequence[str]]) -> str:
 
 
 def named_axis(names: Sequence[str], spec: Figure) -> Spec:
-    """An axis of named places: a name in as many lines as it needs there, or aslant if a word is too long."""
+    """An axis of names, each in as many lines as it needs, or slanted if a word is too long for its place."""
     letters = panel_width(spec) // (LETTER * max(1, len(names)))
     if max((len(word) for name in names for word in name.split()), default=0) > letters + 1:
         return {"labelAngle": -35, "labelLimit": panel_height(spec) // 2}
@@ -194,7 +194,7 @@ def title_lines(title: str, spec: Figure) -> list[str]:
 
 
 def flat_title(title: str, spec: Figure) -> Spec:
-    """The title of a vertical axis above it, written as everything else is, in as many lines as it needs."""
+    """The title of a vertical axis, written horizontally above it in as many lines as it needs."""
     lines = title_lines(title, spec)
     return {"title": lines or None, "axis": {"titleY": TITLE_Y - LINE * (len(lines) - 1)}}
 

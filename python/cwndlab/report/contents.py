@@ -37,7 +37,7 @@ REPORT = "report.html"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outputs:
-    """What a study asks to be shown, and in whose words."""
+    """What a study asks to be shown, with its titles and texts."""
 
     title: str
     folder: Path
@@ -97,7 +97,7 @@ class JudgedLines(Protocol):
         """A row for each published line, with its time in each variant."""
 
     def view(self, words: Labels) -> ListingView:
-        """What a report shows of it; `words` are what axes and values are called."""
+        """The listing as a report shows it; `words` has the titles of axes and values."""
 
 
 def compare_listing(spec: Listing, results: Results, outputs: Outputs) -> JudgedLines:
@@ -108,7 +108,7 @@ def compare_listing(spec: Listing, results: Results, outputs: Outputs) -> Judged
 
 
 def read_readme(folder: Path) -> str:
-    """The README in a study's folder; empty if there is none that can be read, as behind a link."""
+    """The README in a study's folder; empty if it cannot be read, or is a symbolic link."""
     try:
         return read_inside(folder, README, MAX_README).decode("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -116,7 +116,7 @@ def read_readme(folder: Path) -> str:
 
 
 def _plain_table(study: StudySpec) -> Sequence[AnyTable]:
-    """All numbers of all cells, for a study that lays out no table."""
+    """A table of all numbers of all cells, for a study without tables."""
     outline = study.outline
     quantities = {quantity.name: quantity for quantity in outline.quantities}
     columns = [
@@ -127,7 +127,7 @@ def _plain_table(study: StudySpec) -> Sequence[AnyTable]:
         for quantity in outline.quantities
         if not metrics.is_list(quantity, quantities)
     ]
-    if not columns or outline.grids:  # of which cells may have different axes
+    if not columns or outline.grids:  # cells of different grids may have different axes
         return []
     return [Table(id="measured", title="Measured", rows=list(outline.axes), columns=columns)]
 
@@ -144,9 +144,9 @@ KEY = "finding"
 def finding_text(template: str, results: Results) -> str:
     """A finding with its expressions in braces replaced by their values.
 
-    `{median(x[iw=1]):1}` shows the value of `median(x[iw=1])` with one decimal. Where an expression has a
-    value for each value of an axis, the text stands once for each. Of several paragraphs, those of cells that
-    were not run are left out.
+    `{median(x[iw=1]):1}` shows the value of `median(x[iw=1])` with one decimal. If an expression has a number
+    for each value of an axis, the text is repeated for each. Paragraphs whose cells were not run are left out
+    if others remain.
 
     Raises:
         StudyError: an expression is wrong, has values over several axes, or no paragraph's cells were run.

@@ -12,7 +12,7 @@ from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import decimals
 
 MINUS = "\N{MINUS SIGN}"
-#: Digits that count in an interval, at most: what is narrower is the rounding of a mean.
+#: The most significant digits of an interval's ends: if more are needed, only the mean's rounding differs.
 MOST_DIGITS = 6
 
 
@@ -22,7 +22,7 @@ def with_true_minus(text: str) -> str:
 
 
 def number(value: float, digits: int | None = None) -> str:
-    """A number with the digits given, else with three that count."""
+    """A number with `digits` decimals, else with three significant digits."""
     if math.isnan(value):
         return "n/a"
     if math.isinf(value):
@@ -38,7 +38,7 @@ def number(value: float, digits: int | None = None) -> str:
 
 
 def interval_text(interval: Interval, digits: int | None) -> str:
-    """The 95 % interval, `exact` without randomness, else why there is none."""
+    """The 95 % interval; "exact" without randomness; or why there is none."""
     if interval.exact:
         return "exact"
     if math.isnan(interval.low):
@@ -51,26 +51,26 @@ def interval_text(interval: Interval, digits: int | None) -> str:
             return f"{number(interval.low)} … {number(interval.high)}"
         digits = max(0, 2 - math.floor(math.log10(scale)))
     width = interval.high - interval.low
-    # One digit more where the interval would look like a point, up to a limit.
+    # More digits while the interval would look like a point, up to a limit.
     most = _count_decimals(max(abs(interval.low), abs(interval.high)))
     while width > 0 and width < 2 * 10.0**-digits and digits < most:
         digits += 1
     ends = [number(end, digits) for end in (interval.low, interval.high)]
     if width > 0 and digits == most and ends[0] == ends[1]:
         return f"equal to {MOST_DIGITS} digits in {interval.n} runs"
-    if interval.low > 0 or interval.high < 0:  # then no end is shown as 0, far as the other one may be
+    if interval.low > 0 or interval.high < 0:  # an interval without 0 is not shown with an end of 0
         zeros = [float(end.replace(MINUS, "-")) == 0 for end in ends]
         ends = [number(interval.low) if zeros[0] else ends[0], number(interval.high) if zeros[1] else ends[1]]
     return " … ".join(ends)
 
 
 def _count_decimals(scale: float) -> int:
-    """Decimals with which a number of this size has the most digits."""
+    """The decimals that give a number of this size `MOST_DIGITS` significant digits."""
     return min(9, max(0, MOST_DIGITS - 1 - math.floor(math.log10(scale)))) if scale else 9
 
 
 def estimate_text(interval: Interval, digits: int | None = None) -> str:
-    """The value of an interval, with more digits where it would lie outside the interval as shown."""
+    """The value of an interval, with more digits if its rounding would lie outside the interval as shown."""
     text = number(interval.value, digits)
     if not interval.low < interval.high or "e" in text:
         return text
@@ -102,20 +102,20 @@ def difference(seconds: float) -> str:
 
 
 def space_unit(quantity: str) -> str:
-    """A quantity of a study file, with a space before its unit."""
+    """A value of a study file, as "1.5Mbps", with a space before its unit."""
     return re.sub(r"^(\d[\d.]*)([A-Za-z])", r"\1 \2", quantity)
 
 
-# ── the columns of a table: those that tell nothing are left out, and others have numbers alike ────────────
+# ── the columns of a table: which are left out, and how many decimals each has ─────────────────────────────
 
 WIDE = 100.0
-"""Numbers of a column that differ by this factor have no decimals in common."""
+"""If numbers of a column differ by this factor, each has its own number of decimals."""
 
 
 def leave_out_columns(judged: JudgedTable) -> tuple[JudgedTable, list[str]]:
-    """A table without columns that are empty, or have one value in all cells and runs; and what is left out.
+    """A table without columns that are empty, or have one value in all cells and runs; and remarks on these.
 
-    A table of one row keeps all of them, and so does one with published numbers.
+    A table of one row keeps all its columns, and so does one with published numbers.
     """
     columns = list(zip(*judged.cells, strict=True))
     if len(judged.cells) < 2 or any(cell.published for cell in judged.numbers):
@@ -139,10 +139,10 @@ def leave_out_columns(judged: JudgedTable) -> tuple[JudgedTable, list[str]]:
 
 
 def align_digits(judged: JudgedTable) -> JudgedTable:
-    """A table whose columns without published numbers have as many decimals in each row.
+    """A table whose columns without published numbers have the same number of decimals in every row.
 
-    Three digits of a column's middle number count, and two of its smallest. Where these are a hundred times
-    as small as the largest, each number has its own digits.
+    The decimals show three significant digits of a column's middle number, and two of its smallest. If the
+    largest number is a hundred times the smallest or more, each has its own decimals.
     """
     wanted = [_column_digits(cells) for cells in zip(*judged.cells, strict=True)]
     cells = tuple(

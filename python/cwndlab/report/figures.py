@@ -46,7 +46,7 @@ RECORDED = {"time-sequence": "segments", "queue": "queues", "cwnd": "cwnd"}
 """The record table that a kind of figure shows."""
 
 PROBES = {"segments": 'segments_at = "NODE"', "queues": 'queues = ["a>b"]', "cwnd": "cwnd = true"}
-"""The key of [probes] that has a study record a table."""
+"""The entry of [probes] that makes a study record a table."""
 
 
 #: Ends the id of a figure of the simulator's results in a kernel's report.
@@ -60,7 +60,7 @@ class Drawing(NamedTuple):
     title: str
     about: str | None
     alt: str
-    """What is to be seen, in words, for those who do not see it."""
+    """A description of the figure, for those who cannot see it."""
     svg: str
     """The SVG, whose axes and text are `currentColor`."""
     narrow_svg: str
@@ -71,7 +71,7 @@ class Drawing(NamedTuple):
 
     @property
     def figure(self) -> str:
-        """Id of the study's figure, which the simulator's next to a kernel's has too."""
+        """Id of the study's figure, without the ending of the simulator's figure next to a kernel's."""
         return self.id.removesuffix(SIMULATOR)
 
     @property
@@ -100,14 +100,14 @@ class Drawing(NamedTuple):
 
 
 def _converter() -> ModuleType:
-    """vl-convert, of which only the pictures of an SVG are used: without its JavaScript engine."""
+    """vl-convert, used only to convert SVG, for which it needs no JavaScript engine."""
     import vl_convert
 
     return vl_convert
 
 
 def draw(spec: Figure, results: Results) -> Drawing:
-    """Draws a figure, of other cells than it asks for if those were left out of the run."""
+    """Draws a figure; if its cells were left out of the run, of the cells that were run."""
     spec, instead = series.restrict_to_run_cells(spec, results)
     shown = list(series.figure_cells(spec, results))
     panels = len(shown if spec.kind in RECORDED else {panel for panel, _, _ in shown})
@@ -141,7 +141,7 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
             for c in curves
             if c.panel == panel
             for v, s in zip(c.value, c.share, strict=True)
-            if v > 0 or not spec.log_x  # the curve begins at the share of what a logarithm cannot show
+            if v > 0 or not spec.log_x  # on a log axis, the curve begins at the share of samples up to 0
         ]
         legend = make_legend(name_series(names), "stroke", spec, panels=len(shown))
         encoding = {
@@ -202,7 +202,7 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
 
 
 Drawer: TypeAlias = Callable[[Figure, Results], tuple[Spec, dict[str, list[Row]], str]]
-"""Makes a figure's chart, its data, and what is to be seen in words."""
+"""Makes a figure's chart, its data, and a description in words."""
 
 _DRAWERS: dict[str, Drawer] = {
     "line": partial(line_figure.draw, bars=False),
@@ -221,7 +221,7 @@ _OF_RECORDS = {
 
 
 def find_drawer(kind: str) -> Drawer:
-    """What draws figures of a kind."""
+    """The function that draws figures of a kind."""
     if kind in _DRAWERS:
         return _DRAWERS[kind]
     module, name = _OF_RECORDS[kind]

@@ -31,13 +31,13 @@ class Omitted(NamedTuple):
 
     kind: str
     id: str
-    """Empty for what a study has only one of."""
+    """Empty for a part without an id, such as the finding."""
     why: StudyError | None = None
     """What is wrong; None if its cells were not run."""
 
 
 def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
-    """What was left out, in words; parts whose cells were not run, as in a restricted run, are only named."""
+    """Sentences on the parts left out; parts whose cells a restricted run left out are only named."""
     names: dict[str, list[str]] = {}
     wrong = []
     for part in omitted:
@@ -53,7 +53,7 @@ def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
 
 
 class Played(Protocol):
-    """What an application finds out about published numbers by letting our runs take the paper's place."""
+    """Published numbers compared with those of our runs in the paper's place (`PlayedPaper`)."""
 
     @property
     def incompatible(self) -> Incompatible | None:
@@ -61,16 +61,16 @@ class Played(Protocol):
 
     @property
     def mean_lines(self) -> tuple[str, ...]:
-        """Published means of changes next to ours, which are tested before single numbers."""
+        """Sentences on published means of changes next to ours, and on their joint test."""
 
     @property
     def mean_changes(self) -> Mapping[str, object] | None:
-        """Those means for JSON; None if the study asks for none."""
+        """The data of `mean_lines` for JSON; None if no table of the study has `mean_changes_by`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Judged:
-    """Everything of a study that has a verdict; what could not be judged is listed in `omitted`."""
+    """All parts of a study that have verdicts; those that could not be judged are in `omitted`."""
 
     outputs: Outputs
     results: Results
@@ -80,7 +80,7 @@ class Judged:
 
     @property
     def grids(self) -> list[JudgedTable]:
-        """The tables that are no listings."""
+        """The tables without the listings."""
         return [table for table in self.tables if isinstance(table, JudgedTable)]
 
     @property
@@ -95,7 +95,7 @@ class Judged:
 
     @cached_property
     def played(self) -> Played | None:
-        """The numbers of the tables if the paper's runs were ours; None without published numbers."""
+        """What our runs in the paper's place show; None without published numbers."""
         if not any(cell.published for table in self.grids for cell in table.numbers):
             return None
         play: Played = import_module("cwndlab.apps.reproduction.played").PlayedPaper(self.grids, self.results)
@@ -148,7 +148,7 @@ def judge(outputs: Outputs, results: Results) -> Judged:
 
 
 def _keep_run_variants(spec: Listing, results: Results) -> Listing:
-    """The listing without those of its variants of which nothing was run, if something of another was."""
+    """The listing with only those variants whose axis values were all run; unchanged if there is none."""
     run = []
     for variant in spec.variants:
         present = {name: [label(value) for value in results.axes.get(name, ())] for name in variant.where}
@@ -182,7 +182,7 @@ def check_outputs(
 
 
 def check(outputs: Outputs, results: Results) -> None:
-    """StudyError for the first part that no run of the study could show; `results` are `unmeasured`."""
+    """StudyError for the first part that no run of the study could show (`results`: `unmeasured_results`)."""
     for spec in outputs.tables:
         if isinstance(spec, Table):
             check_table(spec, results, outputs.folder)
@@ -239,7 +239,7 @@ def _locate(study: StudySpec, error: StudyError) -> StudyError:
 
 
 def _check_records(study: StudySpec, results: Results, scenario: Callable[[str], Mapping[str, Any]]) -> None:
-    """StudyError for a figure of records that a cell it shows does not record."""
+    """StudyError if a figure shows records that one of its cells does not record."""
     if not study.outline.figures:
         return
     from cwndlab.stats import series
@@ -257,7 +257,7 @@ def _check_records(study: StudySpec, results: Results, scenario: Callable[[str],
 
 
 def _missing_record(figure: Figure, scenario: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """The key of a figure for which a run of this scenario has no records, why, and what would be right."""
+    """The key of a figure that asks for records which this scenario lacks, why, and what would be right."""
     from .figures import PROBES, RECORDED
 
     probes, links = scenario["probes"], scenario["links"]

@@ -37,21 +37,21 @@ from .canvas import (
 from .looks import KERNEL, SIMULATOR, choose_colours, choose_dashes, choose_fills, name_series
 from .palette import SHADES
 
-#: Up to so many places on an axis each have a tick.
+#: If an axis has at most this many places, each has a tick.
 FEW_PLACES = 8
 #: With more named places, those without room for their name get no label.
 MANY_NAMES = 12
 #: Ratios, or steps, that differ by no more than this factor count as equal.
 ALIKE = 1.6
-#: Intervals that reach beyond so many times the highest number are cut off.
+#: Intervals that reach beyond this many times the highest value are cut off.
 REACH = 4.0
-#: Panels whose axis is so many times as short as that of all have their own.
+#: If a common axis would be more than this many times as long as a panel's own, each panel has its own.
 FLAT = 3.0
-#: Points per line from which on single points are not marked.
+#: With more points per line than this, single points are not marked.
 MANY = 60
 #: The gap between the bars of one place, as a share of the distance of their middles.
 GAP = 0.15
-#: Lines that are named at their ends; more of them have a legend.
+#: Up to this many lines are named at their ends; more have a legend.
 NAMED = 5
 #: Pixels from the end of the axis to a name, and between the middles of two names.
 SWATCH, APART = 24, 16
@@ -60,7 +60,7 @@ SWATCH, APART = 24, 16
 def draw(
     spec: Figure, results: Results, *, bars: bool, named: bool = True
 ) -> tuple[Spec, dict[str, list[Row]], str]:
-    """The chart of a line or bar figure, its data, and what is to be seen in words.
+    """The chart of a line or bar figure, its data, and a description in words.
 
     `named`: the names of lines are at their ends if there is room; else in a legend.
     """
@@ -114,14 +114,14 @@ def draw(
 
 
 def _in_words(x_title: str, y_title: str, names: Sequence[str], labels: Mapping[str, str]) -> str:
-    """What is to be seen."""
+    """The description of the figure."""
     words = f"{y_title} against {x_title}"
     words += f" for {', '.join(labels.values())}" if len(labels) > 1 else ""
     return words + (f" of {KERNEL} and {SIMULATOR}" if len(labels) < len(names) else "")
 
 
 def _beyond(scales: Sequence[Vertical]) -> str:
-    """What is to be seen of intervals that are cut off."""
+    """The end of the description, if intervals are cut off."""
     return "; an interval goes beyond the axis" if any(scale.is_exceeded for scale in scales) else ""
 
 
@@ -139,12 +139,12 @@ def _rows(points: Sequence[series.Point], spec: Figure, results: Results, *, num
     ]
     if not spec.log_y:
         return rows
-    # An interval that reaches 0 is drawn from its value on.
+    # On a log axis, an interval that reaches 0 is drawn from its value on.
     return [{**r, "low": r["low"] if r["low"] > 0 else r["y"]} for r in rows if r["y"] > 0]
 
 
 def titles(spec: Figure, results: Results) -> tuple[str, str]:
-    """What is along x and y, with units."""
+    """The titles of the x and y axis, with units."""
     unit = series.axis_unit(spec, results)
     name = results.labels.title(spec.drawn_quantities[0]) if spec.drawn_quantities else ""
     if spec.compare is not None:
@@ -166,7 +166,7 @@ def _numeric_x(spec: Figure, title: str, places: Sequence[Scalar]) -> Spec:
     axis: Spec = {}
     # For a single place Vega would round its label to a whole number.
     if whole or len(at) == 1 or log or len(at) <= FEW_PLACES:
-        # Vega then leaves out single labels that have no room, not each second one.
+        # "greedy": Vega leaves out only labels that have no room, not every second one.
         axis = {"values": at, "format": "d" if whole else "~g", "labelOverlap": "greedy"} if few else {}
     scale = {"zero": False, "nice": not whole and not axis}
     return field("x:Q", title=title, axis=axis, scale=LOG if log else scale)
@@ -227,7 +227,7 @@ class Vertical(NamedTuple):
     high: float
     log: bool
     ticks: Sequence[float] = ()
-    #: Whether an interval goes far beyond.
+    #: Whether an interval goes beyond the axis and is cut off.
     is_exceeded: bool = False
 
     @classmethod
@@ -240,9 +240,9 @@ class Vertical(NamedTuple):
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row], spec: Figure) -> Vertical:
-        """From 0 on, if it is neither logarithmic nor shows a ratio, and to the next tick beyond the data.
+        """An axis from 0, unless it is logarithmic or shows a ratio, to the next tick beyond the data.
 
-        Where less than a step is below 0, it ends there and not at the next tick.
+        If the data reach less than a step below 0, the axis begins at the data, not at the next tick.
         """
         low = min((r["low"] for r in rows), default=0.0)
         high = max((r["high"] for r in rows), default=1.0)
@@ -253,7 +253,7 @@ class Vertical(NamedTuple):
         if high == low:
             low, high = (low - 1, high + 1) if low else (0.0, 1.0)
         top = max((r.get("y", math.inf) for r in rows), default=0.0)
-        is_exceeded = high > REACH * top > 0  # one wide interval would make lines of all numbers
+        is_exceeded = high > REACH * top > 0  # else one wide interval would flatten all lines
         high = REACH * top if is_exceeded else high
         step = _round_step((high - low) / 5)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -264,7 +264,7 @@ class Vertical(NamedTuple):
 
     @property
     def clip(self) -> Spec:
-        """What cuts marks off at the ends of the axis, where they go beyond."""
+        """The option that cuts marks off at the ends of the axis, if an interval goes beyond."""
         return {"clip": True} if self.is_exceeded else {}
 
     @property
@@ -298,13 +298,13 @@ class Vertical(NamedTuple):
 
 
 def _round_step(step: float) -> float:
-    """The next of 1, 2, 2.5 and 5 times a power of ten."""
+    """The step rounded up to 1, 2, 2.5 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= step * (1 - 1e-9)) * power
 
 
 def move_apart(places: Sequence[float], height: float) -> list[float]:
-    """Sorted places moved apart by as little as is needed, none below `height`."""
+    """Sorted places in pixels, moved to be at least `APART` from each other; none exceeds `height`."""
     moved: list[float] = []
     for place in places:
         moved.append(max(place, moved[-1] + APART) if moved else place)

@@ -8,12 +8,12 @@ from cwndlab.study.outputs import PANEL_QUANTITY, Figure
 
 from .palette import PALETTE, PLAIN, SHADES
 
-#: The names of both in a report of a kernel next to the simulator.
+#: The endings of series' names in a report of a kernel next to the simulator.
 KERNEL, SIMULATOR = "kernel", "simulator"
 
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1]]
 
-#: The place of the colour that is nearest to one before it.
+#: The place in the palette of the colour that is most like an earlier one.
 NEAR = 4
 
 HOLLOW = "transparent"
@@ -26,11 +26,11 @@ _OPACITIES = ["", "80", "33"]
 def choose_colours(
     names: Sequence[str], flows: Sequence[str], spec: Figure, *, bars: bool = False
 ) -> list[str]:
-    """A colour for each series: that of the flow of this name, which it has in the whole report.
+    """A colour for each series. A series named after a flow has the flow's colour, as in the whole report.
 
-    Where flows have colours, up to three numbers of the whole network, as a mean and a percentile, have none;
-    those of a kernel and the simulator have colours that no flow has.
-    A kernel's series has the colour of the simulator's; several quantities of one law have that law's.
+    Series that differ only in kernel or simulator share a colour, and so do several quantities of one flow.
+    Next to flows with colours, up to three series of the whole network (as a mean and a percentile) are grey;
+    such series of a kernel and the simulator get colours that no flow has.
     """
     keys, _ = _groups(names, spec, bars=bars)
     order = list(dict.fromkeys(keys))
@@ -44,7 +44,7 @@ def choose_colours(
 
 
 def choose_dashes(names: Sequence[str], spec: Figure) -> list[list[int]]:
-    """The dashes of each series; of a kernel's and the simulator's, the simulator's are dashed."""
+    """The dashes of each series; a kernel's and the simulator's series of one name differ in them."""
     keys, levels = _groups(names, spec, bars=False)
     if _has_sources(names):
         at = [2 * level + name.endswith(SIMULATOR) for name, level in zip(names, levels, strict=True)]
@@ -69,9 +69,10 @@ def choose_fills(names: Sequence[str], colours: Sequence[str], spec: Figure) -> 
 
 
 def name_series(names: Sequence[str]) -> dict[str, str]:
-    """What series are called next to a figure: a kernel's and the simulator's of one name once, by that name.
+    """The names to show in a legend, by series.
 
-    They have one colour, and dashes or outlines tell them apart.
+    Series that differ only in kernel or simulator have one entry without that ending: they have one colour,
+    and dashes or outlines tell them apart.
     """
     bases = {name: without_source(name) for name in names}
     if not _has_sources(names) or not all(bases.values()):
@@ -83,7 +84,7 @@ def name_series(names: Sequence[str]) -> dict[str, str]:
 
 
 def _has_sources(names: Sequence[str]) -> bool:
-    """Whether the series are a kernel's and the simulator's."""
+    """Whether some names end with `KERNEL` or `SIMULATOR`."""
     return any(without_source(name) != name for name in names)
 
 
@@ -93,16 +94,16 @@ def _has_quantities(spec: Figure) -> bool:
 
 
 def _is_plain(names: Sequence[str], flows: Sequence[str], spec: Figure) -> bool:
-    """Whether the series are few numbers of the whole network, next to flows that have colours."""
+    """Whether the series are a few quantities of the whole network, next to flows that have colours."""
     several = bool(flows) and _has_quantities(spec) and not set(names) & set(flows)
     return several and len(names) <= len(SHADES) and not _has_sources(names)
 
 
 def _groups(names: Sequence[str], spec: Figure, *, bars: bool) -> tuple[list[str], list[int]]:
-    """What the colour of each series stands for, and which of the series of this colour it is.
+    """For each series the name that its colour stands for, and its number among the series of that colour.
 
-    The name of a series begins with its quantity if there are several. What has more values, quantity or
-    the rest, has the colours.
+    The name of a series begins with its quantity if there are several. The colour then stands for the
+    quantity or for the rest of the name, whichever has more values.
     """
     bases = [without_source(name) for name in names]
     pairs = [(first, rest) for first, comma, rest in (base.partition(", ") for base in bases) if comma]
@@ -120,18 +121,18 @@ def _groups(names: Sequence[str], spec: Figure, *, bars: bool) -> tuple[list[str
 
 
 def _places(order: Sequence[str], flows: Sequence[str]) -> dict[str, int]:
-    """Each name's place in the palette: flows have theirs, others take those that are free."""
+    """Each name's place in the palette: flows have their own, other names take the free ones."""
     shown = {name: flows.index(name) for name in order if name in flows}
     if not shown or len(order) > len(PALETTE):
         shown = shown if len(shown) == len(order) else {}
         return shown or {name: k for k, name in enumerate(order)}
     used = {place % len(PALETTE) for place in shown.values()}
-    # A colour of a flow that this figure does not show is the last to be taken.
+    # Colours of flows that this figure does not show are taken last.
     free = [*range(min(len(flows), len(PALETTE)), len(PALETTE)), *range(len(flows))]
     left = iter([place for place in free if place not in used])
     return {name: shown[name] if name in shown else next(left) for name in order}
 
 
 def without_source(name: str) -> str:
-    """The name of a series without which of a kernel and the simulator it is of."""
+    """The name of a series without its ending `KERNEL` or `SIMULATOR`."""
     return name.removesuffix(KERNEL).removesuffix(SIMULATOR).removesuffix(", ")

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from cwndlab.study.cells import CellInfo
     from cwndlab.study.schema import Quantity
 
-#: The copy of a kernel's stack of your own in a result folder.
+#: The copy of the user's own kernel stack in a result folder.
 STACK_FILE = "stack.toml"
 
 
 def missing_runs(content: Mapping[str, Any]) -> str:
-    """What the numbers lack, in words."""
+    """A sentence on the runs that failed; empty if none did."""
     failures = content.get("failures", [])
     if not failures:
         return ""
@@ -107,7 +107,7 @@ def describe_run(
         f"of {content['scenario']['duration_ns'] / 1e9:g} s{left_out}"
     ]
     if content.get("backend"):
-        # Each is followed by what else is known of it, in brackets.
+        # Each release is followed by details in brackets.
         releases = [release.split(" ")[0] for release in content["kernel"].split("), ")]
         stack = content["stack"]
         words.append(f"Linux {', '.join(releases)}, {stack.get('about') or 'stack ' + stack['name']}")
@@ -130,11 +130,11 @@ def _command_again(content: Mapping[str, Any]) -> str:
     kernels = content.get("kernel_option")
     if content["study"] in shipped_studies():
         words = ["cwndlab", "run", str(content["study"])]
-        # A congestion control that joins an axis joins it again.
+        # `--cc` below adds a congestion control to its axis again.
         changed = {key: value for key, value in content["changed"].items() if not key.startswith("axes.")}
         kernels = changed.pop("run.kernel", kernels)
         sets |= {key: str(value) for key, value in changed.items()}
-    else:  # whose keys are changed already
+    else:  # the copy has the changed keys
         words = ["cwndlab", "run", "study.toml"]
     for key, value in sets.items():
         words += ["--set", f"{key}={value}"]
@@ -155,7 +155,7 @@ def _command_again(content: Mapping[str, Any]) -> str:
 
 
 def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
-    """What a run on a kernel ran on, and how exact it was; nothing of other runs."""
+    """The kernel and machine of a run on a kernel, and how exact it was; empty for other runs."""
     if not content.get("backend"):
         return []
     facts: list[Fact] = import_module("cwndlab.apps.twin.kernel_facts").backend_facts(content)
@@ -163,7 +163,7 @@ def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
 
 
 def with_builds(content: Mapping[str, Any], releases: str) -> str:
-    """Releases of kernels; each for virtual time is followed by the digest of its build, in brackets."""
+    """The releases of kernels, each with the digest of its build in brackets if it is for virtual time."""
     return releases.replace(" (", " (build ") if content.get("backend") == "linux-virtual" else releases
 
 
@@ -174,7 +174,7 @@ Windows: TypeAlias = Mapping[tuple[str, str], tuple[float, float]]
 
 
 def definitions(quantities: Iterable[Quantity], results: Results, windows: Windows) -> list[Definition]:
-    """The metrics behind these quantities, in the study's order, and the window that each measured."""
+    """The metrics behind these quantities, in the study's order, and the window of each quantity."""
     by_metric: dict[str, list[Quantity]] = {}
     by_name = {quantity.name: quantity for quantity in quantities}
     for quantity in by_name.values():
@@ -206,7 +206,7 @@ def definitions(quantities: Iterable[Quantity], results: Results, windows: Windo
 
 
 def _short_titles(quantities: Sequence[Quantity]) -> str:
-    """What quantities are called, without what distinguishes those of one measure: "loss rate, cubic"."""
+    """The titles of quantities up to the first comma: "loss rate" for "loss rate, cubic"."""
     titles = (q.title or q.name.replace("_", " ") for q in quantities)
     text = "; ".join(dict.fromkeys(title.split(", ")[0] for title in titles))
     return text[:1].upper() + text[1:]
@@ -227,7 +227,7 @@ def _words(quantity: Quantity, by_name: Mapping[str, Quantity], results: Results
 
 
 def _adjustment(quantity: Quantity, by_name: Mapping[str, Quantity], results: Results) -> str:
-    """What the quantity's means are adjusted for, and how many runs that saves; else ""."""
+    """What the quantity's means are adjusted for, and how many runs that saves; "" if not adjusted."""
     saved = [
         (plain / interval.half_width) ** 2
         for cell in (results.cells if quantity.adjust_for else ())
@@ -247,7 +247,7 @@ def _adjustment(quantity: Quantity, by_name: Mapping[str, Quantity], results: Re
 def _window(quantity: str, results: Results, windows: Windows) -> str:
     """The part of the run that was measured, and in which cells if it differs between them."""
     spans = {cell.id: windows.get((cell.id, quantity)) for cell in results.cells}
-    if len(set(spans.values())) > 1:  # that of cells without a number says nothing
+    if len(set(spans.values())) > 1:  # windows of cells without a number are ignored
         data = results.data
         spans = {c: w for c, w in spans.items() if any(_is_number(v) for v in data.get((c, quantity), ()))}
     cells: dict[tuple[float, float] | None, list[CellInfo]] = {}
@@ -318,7 +318,7 @@ def tex_as_text(tex: str) -> str:
 
 
 def _sequence(tokens: Iterator[str]) -> str:
-    """All up to the closing brace."""
+    """The text of all tokens up to the closing brace."""
     parts: list[str] = []
     fractions: list[int] = []
     for token in tokens:
@@ -332,7 +332,7 @@ def _sequence(tokens: Iterator[str]) -> str:
             parts.append(_script(token, _argument(tokens)))
         else:
             parts.append(_token(token, tokens))
-    for place in fractions:  # a fraction that is one factor of several
+    for place in fractions:  # parentheses, if the fraction is one factor of several
         before, after = "".join(parts[:place]).rstrip(), "".join(parts[place + 1 :]).strip()
         if (before and before[-1] not in "=+-(,") or (after and after[0] not in "=+-),"):
             parts[place] = f"({parts[place]})"
@@ -355,13 +355,13 @@ def _token(token: str, tokens: Iterator[str]) -> str:
 
 
 def _argument(tokens: Iterator[str]) -> str:
-    """What a command applies to: a group in braces, or the next sign."""
+    """The argument of a command: a group in braces, or the next sign."""
     token = next((token for token in tokens if not token.isspace()), "")
     return _token(token, tokens)
 
 
 def _script(mark: str, text: str) -> str:
-    """A subscript or superscript; one that Unicode lacks keeps TeX's mark."""
+    """A subscript or superscript; it keeps TeX's mark if Unicode lacks one of its signs."""
     table, text = (_LOW if mark == "_" else _HIGH), text.replace(" ", "")
     if all(ord(sign) in table for sign in text):
         return text.translate(table)

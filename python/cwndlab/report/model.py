@@ -1,4 +1,4 @@
-"""The view model: everything that a report shows, as text and typed parts, before any template.
+"""The view model: everything that a report shows, as text and typed parts for the templates.
 
 Named tuples, because every run imports them: a frozen dataclass takes four times as long to define. Without
 `from __future__ import annotations`, because Python compiles each annotation that is a string.
@@ -27,12 +27,12 @@ class NumberView(NamedTuple):
     relative: str
     mark: Verdict | None
     note: str
-    """What else is known of the cell: where single runs lie, why it has this verdict."""
+    """Remarks on the cell, such as the reason for the verdict and the interval of single runs."""
     footnotes: tuple[int, ...] = ()
     cell: str = ""
     """Id of the study's cell; empty if the number does not belong to one."""
     deciding: str = ""
-    """The interval of single runs, in which a published number would be compatible."""
+    """The prediction interval: a published number inside it would be compatible."""
     claims: tuple[int, ...] = ()
     """The claims that rest on it: their numbers on the page, from 1."""
     why: "Reason | None" = None
@@ -40,13 +40,13 @@ class NumberView(NamedTuple):
     bar: tuple[int, int, int, int | None] | None = None
     """The number and its interval in percent of its column's scale, and the place of its flow's colour."""
     first: str = ""
-    """What replicate 0 gave, if that is another number."""
+    """The value of replicate 0, if there are several replicates."""
     flow: str = ""
-    """The flow that was measured, if it was one."""
+    """The flow that was measured; empty for other quantities."""
 
 
 class Reason(NamedTuple):
-    """What may explain a number that is not the paper's: in a few words, and in sentences."""
+    """What may explain why a number differs from the paper's: in a few words, and in sentences."""
 
     summary: str
     lines: tuple[str, ...]
@@ -67,7 +67,7 @@ class TableView(NamedTuple):
     about: str
     row_headings: tuple[str, ...]
     groups: tuple[tuple[str, int], ...]
-    """Headings over columns, and over how many each."""
+    """Headings above groups of columns, each with its number of columns."""
     headings: tuple[str, ...]
     rows: tuple[RowView, ...]
     footnotes: tuple[str, ...]
@@ -92,7 +92,7 @@ class ListingRow(NamedTuple):
     """A published line and our counterparts."""
 
     group: str
-    """The axis values of the line, shown where they change."""
+    """The axis values of the line; empty if they are those of the line before."""
     time: str
     event: str
     entries: tuple[ListingEntry, ...]
@@ -115,7 +115,7 @@ class ListingView(NamedTuple):
 
 
 class ClaimView(NamedTuple):
-    """A sentence of the paper, what it was taken to assert, and how that ended."""
+    """A claim: the paper's sentence, the expression that tests it, and the verdict."""
 
     id: str
     section: str
@@ -124,17 +124,17 @@ class ClaimView(NamedTuple):
     mark: Verdict
     detail: str
     parts: tuple[tuple[str, str], ...]
-    """The numbers that it compares: their texts and values."""
+    """The numbers that it compares: their expressions and values."""
     note: str
     sensitivity: str
     numbers: int = 0
     """The number of the tables' numbers that it rests on."""
     same_cells: bool = False
-    """Whether those are other numbers of the same cells."""
+    """Whether the tables show only other quantities of its cells, which then are those numbers."""
     tables: tuple[tuple[str, str], ...] = ()
     """The tables that show them: id and title."""
     conditions: tuple[tuple[Verdict, str], ...] = ()
-    """The parts of an expression that is several conditions."""
+    """The conditions that the expression joins, if several, each with its verdict."""
     where: str = ""
     """In which cells it holds and in which not, if that takes more than a line or two."""
     cause: str = ""
@@ -142,17 +142,17 @@ class ClaimView(NamedTuple):
 
 
 class SensitivityView(NamedTuple):
-    """Choices the paper left open, one at a time, run on demand."""
+    """What choices that the paper left open would change, one at a time; run on demand."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, str, str, tuple[str, ...]], ...]
     """Choice, value, claims that hold, and how far each table moves."""
     not_run: tuple[str, ...]
-    """Titles of the tables of which no choice ran a cell."""
+    """Titles of the tables whose cells no choice ran."""
 
 
 class DifferencesView(NamedTuple):
-    """What an application says about numbers that are not the paper's."""
+    """What an application says about numbers that differ from the paper's."""
 
     reasons: Mapping[str, Mapping[tuple[int, int], Reason]] = MappingProxyType({})
     """Table -> row and column of such a number -> what may explain it."""
@@ -164,7 +164,7 @@ class DifferencesView(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """A line of what was run."""
+    """A line about what was run."""
 
     name: str
     value: str
@@ -174,14 +174,14 @@ class Definition(NamedTuple):
     """A metric, and the quantities that were measured by it."""
 
     title: str
-    """What these are called, in short."""
+    """The short titles of the quantities."""
     metric: str
     text: tuple[str, ...]
     quantities: tuple[str, ...]
 
 
 class TwinRow(NamedTuple):
-    """A row as shown."""
+    """One quantity of one cell, in the simulator and on the kernel."""
 
     cell: str
     quantity: str
@@ -222,7 +222,7 @@ class TwinView(NamedTuple):
     #: A sentence for each cell with numbers that differ: where both sides spend the time.
     budgets: tuple[str, ...] = ()
     last: bool = False
-    """Whether it comes after the results: where several kernels run, these are the question."""
+    """Whether it comes after the results: if several kernels run, the results compare these."""
 
 
 class Simulator(NamedTuple):
@@ -239,16 +239,16 @@ class Simulator(NamedTuple):
 
 
 class LiveView(NamedTuple):
-    """What lets a report run its cells; or why it cannot."""
+    """What a report needs to run its cells, or why it cannot."""
 
     why_not: str = ""
     simulator: Simulator | None = None
     runnable: Mapping[str, int] = MappingProxyType({})
-    """Cell -> its place among those in the data."""
+    """Cell -> the index of its scenario in the data."""
 
 
 def fills_grid(figures: int) -> bool:
-    """Whether so many figures fill two columns: one that is larger would leave half a row empty."""
+    """Whether this many figures fill two columns, so that a larger one would leave half a row empty."""
     return figures > 3 and figures % 2 == 0
 
 
@@ -278,7 +278,7 @@ class ReportView(NamedTuple):
     chance: str = ""
     """A sentence that says how many published numbers would be incompatible by chance."""
     means: tuple[str, ...] = ()
-    """Published means of changes next to ours, which are tested first, and last what all give together."""
+    """Sentences on published means of changes next to ours, and last one on their joint test."""
     explained: str = ""
     """A sentence that says how many of the numbers that differ have an explanation."""
     live: LiveView | None = None
@@ -289,7 +289,7 @@ class ReportView(NamedTuple):
     ran: tuple[str, ...] = ()
     """What was run in a few words, and last the command."""
     key_figure: "Drawing | None" = None
-    #: The simulator's next to a kernel's key figure, where one figure cannot show both.
+    #: The simulator's figure next to a kernel's key figure, if one figure cannot show both.
     key_twin: "Drawing | None" = None
     readme: str = ""
     """The study's README as HTML."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 PALETTE = ["#1754d8", "#fd5b2a", "#388754", "#734daa", "#e16d70", "#6d7883", "#9f4321", "#329ebb"]
-"""Neighbours differ in lightness, so a grey print tells them apart; no two look alike to readers with colour
-blindness; at least 3:1 on white and on black."""
+"""Neighbours differ in lightness, also in a grey print. No two look alike to readers with colour blindness.
+Each has a contrast of at least 3:1 on white and on black."""
 
 DARK = {0: "#4a7dff", 3: "#9470d0", 6: "#b8522c"}
-"""Lighter forms, by place, of the colours that have less than 3:1 on a dark page."""
+"""Lighter forms, by place in `PALETTE`, of the colours with a contrast below 3:1 on a dark page."""
 
 PLAIN = PALETTE[5]
-"""The colour of series that are not of one flow; these differ in their dashes."""
+"""The colour of series of the whole network next to those of flows; these differ in their dashes."""
 
 SHADES = ["#9aa5af", PLAIN, "#3f4850"]
-"""The colours of such series as bars, which have no dashes but an outline."""
+"""The colours of such series as bars, which have no dashes."""
 
 
 def find_colour_place(name: str, flows: Sequence[str]) -> int | None:

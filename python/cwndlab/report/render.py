@@ -1,4 +1,4 @@
-"""From the view model to HTML and Markdown. What a study says is text: it is escaped, never markup."""
+"""Renders the view model to HTML and Markdown. Texts of a study are escaped; they are never markup."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def _template_cache() -> FileSystemBytecodeCache | None:
         try:
             folder = user_cache() / "templates"
             folder.mkdir(parents=True, exist_ok=True)
-        except (OSError, RuntimeError):  # no home
+        except (OSError, RuntimeError):  # no home directory
             return None
     return FileSystemBytecodeCache(str(folder), "template-%s.cache")
 
 
 @lru_cache(maxsize=2)
 def _environment(markdown: bool) -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # results are printed before it is loaded
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # only after results are printed
 
     return Environment(
         loader=PackageLoader("cwndlab.report"),
@@ -56,14 +56,14 @@ def _environment(markdown: bool) -> Environment:
 
 
 def style(name: str) -> str:
-    """A style sheet of pages."""
+    """The CSS of a template's style sheet."""
     environment = _environment(False)
     assert environment.loader is not None
     return environment.loader.get_source(environment, f"{name}.css")[0]
 
 
 def _colours() -> str:
-    """The style of flows' colours: variables for tables and graphs, rules for figures on a dark page."""
+    """The CSS of flows' colours: variables for tables and graphs, rules for figures on a dark page."""
     light = "".join(f"--s{k}: {colour}; " for k, colour in enumerate(PALETTE))
     dark = "".join(f"--s{k}: {colour}; " for k, colour in DARK.items())
     figures = "".join(
@@ -75,10 +75,10 @@ def _colours() -> str:
 
 
 def page(template: str, *, css: str = "", drawings: Sequence[Drawing] = (), **content: Any) -> bytes:
-    """A self-contained page: no request to anywhere. `css` is added to the style that all pages have."""
+    """A self-contained page, which makes no requests. `css` is added to the style that all pages have."""
     svg = {}
     if drawings:
-        from .svg import inline_svg  # parses SVG, for which a page without figures has no use
+        from .svg import inline_svg  # imports an XML parser, which only figures need
 
         svg = {
             f.id: Markup(
@@ -89,7 +89,7 @@ def page(template: str, *, css: str = "", drawings: Sequence[Drawing] = (), **co
         }
     css = f"{_colours()}\n{style('style')}{css}"
     compiled = _environment(False).get_template(f"{template}.j2")
-    # The engine, most of a small page, is ASCII: on its own it is encoded faster than in a page that is not.
+    # Parts are encoded one by one: the engine, most of a small page, is ASCII, which is encoded faster.
     parts = compiled.generate(css=Markup(css), svg=svg, drawings=drawings, **content)
     return b"".join(part.encode() for part in parts)
 
@@ -111,7 +111,7 @@ def report_markdown(view: ReportView) -> str:
 
 
 def _with_safe_url(view: ReportView) -> ReportView:
-    """A link of a study leads to the web or nowhere: `javascript:` and the like are dropped."""
+    """The view with its link only if that leads to the web: `javascript:` and the like are dropped."""
     parts = urlsplit(view.url)
     if parts.scheme in ("http", "https") and parts.netloc and not re.search(r"[\s<>\"'\\]", view.url):
         return view
@@ -136,7 +136,7 @@ def markdown_text(value: Any) -> Any:
 
 
 def markdown_code(text: str) -> Raw:
-    """Text as a code span; with a backtick in it, as plain text: a span must not be left early."""
+    """Text as a code span; as plain text if it has a backtick, which would end the span."""
     flat = " ".join(text.split())
     if "`" in flat:
         return Raw(markdown_text(flat))
@@ -148,13 +148,13 @@ DEEPER = 2
 
 
 def readme_html(text: str) -> str:
-    """The README without its title: the report has one. HTML in it is shown as text.
+    """The README as HTML, without its title, as the report has one. HTML in the README is shown as text.
 
-    Links to other files of the study and pictures lead nowhere in a single file: their text is kept.
+    Pictures and links to other files of the study do not work in a single file: only their text is kept.
     """
     if not text:
         return ""
-    from markdown_it import MarkdownIt  # results are printed before it is loaded
+    from markdown_it import MarkdownIt  # only after results are printed
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)

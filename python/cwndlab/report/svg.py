@@ -20,9 +20,9 @@ _ATTRIBUTES = frozenset(
 def inline_svg(svg: str, prefix: str = "", title: str = "", description: str = "", look: str = "") -> str:
     """A figure's SVG for use inside a page: only drawing elements and attributes, no links, no scripts.
 
-    A figure with anything else is a ValueError, not a page with a hole. `prefix` goes before its ids, so
-    that figures of one page do not take each other's clips. `look` is its class in the page's style, which
-    also gets its width as drawn.
+    Other elements raise ValueError; other attributes are dropped. `prefix` goes before the ids, so that
+    figures of one page do not use each other's clip paths. `look` is the CSS class of the figure; with it,
+    the width as drawn becomes the CSS variable --width.
     """
     root = ElementTree.fromstring(svg)
     for element in root.iter():
@@ -57,13 +57,13 @@ def inline_svg(svg: str, prefix: str = "", title: str = "", description: str = "
     return ElementTree.tostring(root, encoding="unicode")
 
 
-#: From so many equal marks on, their shape is written once and referred to.
+#: The shape of at least this many equal marks is written once and referred to.
 _MANY = 6
 _PLACE = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
 
 
 def _share_marks(root: ElementTree.Element, prefix: str) -> None:
-    """Writes the shape of marks that differ only in their place once: packet graphs get half as long."""
+    """Writes the shape of marks that differ only in their place once, which halves packet graphs."""
     shapes = ElementTree.Element("defs")
     for parent in list(root.iter()):
         alike: dict[tuple[tuple[str, str], ...], list[tuple[ElementTree.Element, re.Match[str]]]] = {}
@@ -84,7 +84,7 @@ def _share_marks(root: ElementTree.Element, prefix: str) -> None:
 
 
 def on_white(svg: str) -> str:
-    """The same picture with a white ground and black text."""
+    """The same picture with a white background and black text."""
     return re.sub(
         r"(<svg\b[^>]*>)", r'\1<rect width="100%" height="100%" fill="#fff"/>', svg, count=1
     ).replace("<svg ", '<svg color="#111" ', 1)

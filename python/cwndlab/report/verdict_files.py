@@ -48,7 +48,7 @@ def claim_rows(judged: Judged) -> Iterator[list[str]]:
 
 
 def _csv_line(cell: JudgedCell, *, as_printed: bool) -> list[str]:
-    """One published or measured number: what was judged is `yes`, `no`, or empty where it is unknown."""
+    """The line of one number; `compatible`, `close` and `counted` are yes, no, or empty if unknown."""
     e, published, judgement = cell.estimate, cell.published, cell.judgement
     parts = (None,) * 3 if judgement is None else (judgement.compatible, judgement.close, judgement.counts)
     note = cell.note
@@ -87,7 +87,7 @@ def count_verdicts(path: Path) -> tuple[dict[Verdict, int], dict[str, list[str]]
 
 
 def save_summary(judged: Judged, directory: Path, finding: str = "", undecided: str = "") -> None:
-    """Writes summary.json: what was claimed and found, and how many numbers are incompatible."""
+    """Writes summary.json: what the source claims, what was found, and how many numbers are incompatible."""
     content: dict[str, object] = {
         "claimed": judged.outputs.claimed,
         "finding": finding,
@@ -99,7 +99,7 @@ def save_summary(judged: Judged, directory: Path, finding: str = "", undecided: 
 
 
 def read_summary(directory: Path) -> dict[str, Any]:
-    """What summary.json in a result folder says; empty if there is none that can be read."""
+    """The content of summary.json in a result folder; empty if it cannot be read."""
     try:
         content = json.loads(read_inside(directory, "summary.json"))
     except (OSError, ValueError):
@@ -108,7 +108,7 @@ def read_summary(directory: Path) -> dict[str, Any]:
 
 
 def read_incompatible(summary: Mapping[str, Any]) -> Incompatible | None:
-    """The count of incompatible numbers that a summary states; None if it states none."""
+    """The count of incompatible numbers in a summary; None if it has none."""
     try:
         return Incompatible(**summary["incompatible"])
     except (KeyError, TypeError):

@@ -1,6 +1,6 @@
-"""Puts judged tables, listings and claims into the words, digits and places of the view model.
+"""Puts judged tables and claims into the words, digits and places of the view model.
 
-Statistics come ready from `cwndlab.stats`; here they are only put into words, digits and places.
+It computes no statistics, which come from `cwndlab.stats`.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
 Key: TypeAlias = tuple[str, str]
 """Cell and quantity of a number."""
-#: Calls every axis and every value as the study does.
+#: Labels without titles: axes and values keep their names.
 NO_WORDS = Labels()
 ALONE = "Decided on its own, but not together with all other claims."
-#: What the method of an interval does, where its name does not say it.
+#: What the method of an interval does.
 METHODS = {
     "t": "Student's t over the runs",
     "log t": "Student's t on the logarithm, so that no interval goes below 0",
@@ -64,11 +64,11 @@ METHODS = {
     "logit unpaired t": "Welch's t on the log odds, as of runs that share nothing (and of medians)",
     "order statistics": "from two of the sorted runs, whatever their distribution",
 }
-#: A longer list of the cells in which a claim holds is folded.
+#: A list of the cells in which a claim holds is folded if it has more characters than this.
 LONG = 120
-#: Most columns that are named after a method of intervals.
+#: Columns are named after their method of intervals if at most this many have it.
 FEW_TITLES = 4
-#: What an adjusted mean is freed of.
+#: The scatter that adjusted means do not have.
 ADJUSTMENT = "scatter that comes from what each run happened to draw, such as larger or smaller files,"
 
 
@@ -77,7 +77,7 @@ def paragraphs(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split("\n\n") if part.strip())
 
 
-#: Footnotes that differ in such a number alone are one.
+#: Footnotes that differ only in such a number are merged.
 _REPLICATES = re.compile(r"about ([\d,]+) replicates")
 
 
@@ -89,7 +89,7 @@ class Footnotes:
         self._notes: dict[str, list[int]] = {}
 
     def numbers(self, *texts: str) -> tuple[int, ...]:
-        """The numbers of these notes; empty ones have none."""
+        """The numbers of these notes; empty notes have none."""
         numbers = []
         for text in filter(None, texts):
             counts = [int(count.replace(",", "")) for count in _REPLICATES.findall(text)]
@@ -125,7 +125,7 @@ def table_view(
         words: what axes and their values are called.
         grounds: the numbers on which each claim rests.
         why: what may explain a number, by its row and column.
-        values: of a quantity in a cell, one for each replicate.
+        values: gives the values of a quantity in a cell, one for each replicate.
 
     """
     judged, left_out = leave_out_columns(align_digits(judged))
@@ -167,7 +167,7 @@ def table_view(
 
 
 def _remarks(judged: JudgedTable, words: Labels) -> Iterator[str]:
-    """What is said below a table: of its intervals, the source's rounding, and changes that are not clear."""
+    """The remarks below a table: on intervals, the source's rounding, changes that one run may not show."""
     methods = dict.fromkeys(c.estimate.method for c in judged.numbers if c.estimate is not None)
     random = [m for m in methods if m not in (EXACT, NOT_MEASURABLE, ITSELF)]
     if random:
@@ -212,7 +212,7 @@ def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Labels) ->
 
 
 def _methods_text(judged: JudgedTable, given: Sequence[str]) -> str:
-    """What the intervals of a table are; of several methods, with the columns that have each."""
+    """How the intervals of a table were made; if by several methods, with the columns of each."""
     having: dict[str, dict[str, None]] = {}
     for cell in judged.numbers:
         if cell.estimate is not None and cell.estimate.method in given:
@@ -229,7 +229,7 @@ def _methods_text(judged: JudgedTable, given: Sequence[str]) -> str:
 
 
 def method_text(method: str) -> str:
-    """What the method of an interval does: "ratio of means, paired t" of a comparison, too."""
+    """What the method of an interval does, also of a comparison, as "ratio of means, paired t"."""
     method, adjusted = method.removesuffix(ADJUSTED), method.endswith(ADJUSTED)
     after = f", after {ADJUSTMENT} was removed" if adjusted else ""
     if method in METHODS:
@@ -239,7 +239,7 @@ def method_text(method: str) -> str:
 
 
 def _adjusted(methods: Sequence[str]) -> str:
-    """That the scatter of means was reduced first, of all of them or of some."""
+    """A sentence that all or some means were adjusted; empty if none were."""
     adjusted = sum(method.endswith(ADJUSTED) for method in methods)
     if not adjusted:
         return ""
@@ -249,7 +249,7 @@ def _adjusted(methods: Sequence[str]) -> str:
 
 
 def _groups(spec: Table) -> Iterator[tuple[str, int]]:
-    """The headings of groups of columns, each with the number of its columns; a column of none is alone."""
+    """The headings of groups of columns, each with its number of columns; "" for a column without a group."""
     for text, columns in itertools.groupby(spec.columns, lambda column: column.group or ""):
         count = len(list(columns))
         yield from [(text, count)] if text else [("", 1)] * count
@@ -265,7 +265,7 @@ def _key(table: JudgedTable, cell: JudgedCell) -> Key:
 
 
 def find_grounds(claims: Sequence[JudgedClaim], tables: Sequence[JudgedTable]) -> list[Collection[Key]]:
-    """The numbers of the tables on which each claim rests, or if there are none, those of the same cells."""
+    """The tables' numbers on which each claim rests; if there are none, all numbers of the claim's cells."""
     shown = {_key(table, cell) for table in tables for cell in table.numbers}
     grounds: list[Collection[Key]] = []
     for claim in claims:
@@ -275,7 +275,7 @@ def find_grounds(claims: Sequence[JudgedClaim], tables: Sequence[JudgedTable]) -
 
 
 def _unseen(judged: JudgedTable) -> str:
-    """What the fewest replicates of a random cell may have missed."""
+    """A sentence on what the smallest number of replicates of a random cell may have missed."""
     n = min(
         c.estimate.replicates
         for c in judged.numbers
@@ -312,11 +312,11 @@ def _unclear_changes(judged: JudgedTable, words: Labels) -> str:
 
 
 _EXPLAINED = (Verdict.COMPATIBLE, Verdict.CLOSE, Verdict.TREND)
-"""Verdicts whose note belongs to the single cell, and is no footnote."""
+"""Verdicts whose note is shown only at its number, not as a footnote."""
 
 
 def _measured_flow(cell: JudgedCell, words: Labels) -> str:
-    """The flow that a quantity of `measure` is of, by its name; empty of others."""
+    """The flow whose name ends the quantity's, as in quantities that `measure` makes; else empty."""
     return max((flow for flow in words.flows if cell.quantity.endswith(f"_{flow}")), key=len, default="")
 
 
@@ -357,11 +357,11 @@ def _number_view(table: JudgedTable, cell: JudgedCell, notes: Footnotes) -> Numb
 
 
 _DECIDED = (*_EXPLAINED, Verdict.DIFFERS)
-"""Verdicts for which a reader asks where single runs lie."""
+"""Verdicts that are shown with the prediction interval."""
 
 
 def _deciding(judgement: Judgement | None, digits: int | None) -> str:
-    """The interval in which the published number would be compatible, for every verdict but `agrees`."""
+    """The interval in which the published number would be compatible, for verdicts in `_DECIDED`."""
     if judgement is None or judgement.verdict not in _DECIDED:
         return ""
     if not judgement.prediction_high > judgement.prediction_low:
@@ -371,7 +371,7 @@ def _deciding(judgement: Judgement | None, digits: int | None) -> str:
 
 
 def _two_parts(judgement: Judgement | None, digits: int | None) -> str:
-    """Both things that were judged: compatible, and close."""
+    """Whether a number is compatible, and whether it is close, in words."""
     if judgement is None or judgement.compatible is None:
         return ""
     low, high = (number(v, digits) for v in (judgement.prediction_low, judgement.prediction_high))
@@ -393,10 +393,10 @@ def claim_view(
 
     Args:
         judged: the claim.
-        choices: under how many of those that the paper leaves open it holds.
+        choices: a text that says under how many of the paper's open choices it holds.
         ground: the numbers on which it rests.
-        position: its own on the page, from 1.
-        tables: those of the page, which show its ground.
+        position: the claim's number on the page, from 1.
+        tables: the tables of the page.
         alone: the claims that are decided only on their own, not together with all others.
 
     """
@@ -436,7 +436,7 @@ def claim_view(
 
 
 def _detail_text(judged: JudgedClaim) -> str:
-    """The cells in which a claim holds, in words; conditions, and cells beyond a line, are counted."""
+    """The cells in which a claim holds, in words; conditions and long lists of cells are only counted."""
     what = judged.tally if len(judged.where) > LONG else judged.where
     if judged.conditions:
         verdicts = Counter(verdict for verdict, _ in judged.conditions)

@@ -38,7 +38,7 @@ CLAIM_RULE = (
 def draw_figures(
     outputs: Outputs, figures: Sequence[Figure], results: Results, omitted: list[Omitted]
 ) -> list[Drawing]:
-    """Draws figures of a study; what cannot be drawn is added to `omitted`."""
+    """Draws figures of a study; those that cannot be drawn are added to `omitted`."""
     if not figures:
         return []
     from .canvas import at_head
@@ -65,7 +65,7 @@ def write(view: ReportView, judged: Judged, directory: Path, *, pictures: bool =
         name = f"figures/{drawing.id}"
         save_inside(directory, f"{name}.svg", drawing.svg_file)
         for file, picture in ((f"{name}.pdf", drawing.pdf), (f"{name}.png", drawing.png)):
-            if pictures or (directory / file).exists():  # one that is there must not show something else
+            if pictures or (directory / file).exists():  # an existing picture must not be out of date
                 save_inside(directory, file, picture())
     save_summary(judged, directory, view.finding, view.undecided)
     save_inside(directory, "report.html", render.report_html(view))
@@ -77,7 +77,7 @@ def build_view(
     differences: DifferencesView = DifferencesView(),
     twin: TwinView | None = None,
 ) -> ReportView:
-    """What a report shows of its numbers; what was run and how, and what the page can run, is added to it."""
+    """The view of a report, to which the caller adds what was run and how, and what the page can run."""
     outputs, results = judged.outputs, judged.results
     key = next((d for d in drawings if d.figure == outputs.key_figure), drawings[0] if drawings else None)
     shows = next((figure for figure in outputs.figures if key is not None and figure.id == key.figure), None)
@@ -128,7 +128,7 @@ def _table_views(
     at: Mapping[str, str],
     differences: DifferencesView,
 ) -> list[TableView | ListingView]:
-    """Each table with the figures that are shown next to it (`at`: by figure)."""
+    """Each table with the figures next to it; `at` maps a figure's id to that of its table."""
     labels = judged.results.labels
     views: list[TableView | ListingView] = []
     for table in judged.tables:
@@ -142,9 +142,6 @@ def _table_views(
         verdicts = count([judgement.verdict for judgement in list_judgements([table])])
         views.append(view._replace(figures=mine, counts=verdicts))
     return views
-
-
-# Each imports what few reports need.
 
 
 def _failed_connections(results: Results) -> str:
@@ -163,7 +160,7 @@ def _failed_connections(results: Results) -> str:
 
 
 def _claims_together(judged: Judged) -> tuple[str, Collection[str]]:
-    """What the claims together are wrong in by chance, and the ids of those that are decided only alone."""
+    """The chance of error of all claims together, in words, and the ids of those that are not firm."""
     if not judged.claims:
         return "", ()
     from cwndlab.stats.family import claims_alone  # only studies of papers have claims
@@ -173,9 +170,9 @@ def _claims_together(judged: Judged) -> tuple[str, Collection[str]]:
 
 
 def _finding(outputs: Outputs, judged: Judged, figures: Sequence[Figure]) -> tuple[str, str]:
-    """The study's own finding; where it has none, or its cells were not run, what an application states.
+    """The finding, and what the runs leave undecided (may be empty).
 
-    The second sentence, which may be empty, says what the runs leave open.
+    The finding is the study's own; if it has none, or its cells were not run, `apps/headline` states both.
     """
     if outputs.finding:
         try:
@@ -187,7 +184,7 @@ def _finding(outputs: Outputs, judged: Judged, figures: Sequence[Figure]) -> tup
 
 
 def _margins(grids: Sequence[Table], results: Results) -> str:
-    """The margins of a study's published numbers in words, the plain one first."""
+    """The margins of a study's published numbers in words, the default one first."""
     titles_by_margin: dict[str, list[str]] = {Margin().describe(): []}
     for table in grids:
         for column in (c for c in table.columns if c.published is not None):
@@ -201,13 +198,13 @@ def _margins(grids: Sequence[Table], results: Results) -> str:
 
 
 Shown: TypeAlias = tuple[Set[Hashable], Set[Hashable]]
-"""Numbers (cell and quantity), and cells."""
+"""The numbers (cell and quantity) and the cells that a table or figure shows."""
 
 
 def places(
     tables: Sequence[JudgedTable | JudgedLines], figures: Sequence[Figure], results: Results
 ) -> dict[str, str]:
-    """Next to which table each figure is shown, by their ids: the one that shows most of the same numbers.
+    """The table next to which each figure is shown, both by id: the one that shares most numbers with it.
 
     A figure that has no cell in common with any table is left out.
     """
@@ -216,7 +213,7 @@ def places(
     for figure in figures:
         try:
             mine = _shown_in_figure(figure, results)
-        except StudyError:  # of cells that were not run: it is not drawn either
+        except StudyError:  # its cells were not run, so it is not drawn either
             continue
         alike = {name: tuple(map(_similarity, mine, its)) for name, its in shown.items()}
         best = max(alike, key=lambda name: alike[name], default="")
@@ -226,7 +223,7 @@ def places(
 
 
 def _similarity(a: Set[Hashable], b: Set[Hashable]) -> float:
-    """The share of what either shows that both show."""
+    """The number of common elements, over the number of elements in either set."""
     return len(a & b) / len(a | b) if a & b else 0.0
 
 

@@ -16,7 +16,7 @@ _EDGE, _BETWEEN, _PADDING, _BELOW = 5, 26, 6, 8
 _LABEL_LINE, _TITLE_LINE = 14, 16
 #: The least room on the left of a panel, where the title of its vertical axis begins.
 _LEFT = 36
-#: The pixels of an axis along x, and along y, that one tick has on average.
+#: The average distance of ticks along x and y, in pixels.
 _PER_TICK = 40
 _GRID, _AXIS = "#8888884d", "#888888"
 _FONT = "system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
@@ -41,7 +41,7 @@ def draw_svg(chart: Spec, rows: Mapping[str, Sequence[Row]]) -> str:
     elements: list[str] = []
     top = float(_EDGE)
     alone = len(panels) == 1
-    if alone:  # its title is above its legend
+    if alone:  # a single panel has its title above the legend
         elements += panels[0].draw_title(_EDGE, top)
         top += panels[0].title_height
     if legend is not None:
@@ -88,7 +88,7 @@ class Panel:
         self._scaled = [layer for layer in self.layers if layer.channels["y"].get("scale", 0) is not None]
 
     def _channel(self, name: str) -> Spec:
-        """What the layers say of x or y: the first that says something of a key."""
+        """The channel x or y of all layers together; of each key, the first layer's value."""
         merged: Spec = {}
         for layer in self._scaled:
             merged = {**layer.channels.get(name, {}), **merged}
@@ -193,7 +193,7 @@ class Panel:
 
     @property
     def left(self) -> float:
-        """The room that labels along y need."""
+        """The room on the left for labels along y, and for slanted labels along x."""
         labels = max((text_width(text) for _, text in self._y_ticks), default=0.0)
         turned = (self._x.get("axis") or {}).get("labelAngle", 0)
         hanging = max(
@@ -204,7 +204,7 @@ class Panel:
 
     @property
     def right(self) -> float:
-        """What reaches beyond the panel on the right: labels along x, and names at the ends of lines."""
+        """The room on the right for labels along x, and for names at the ends of lines."""
         beyond = [0.0]
         if not (self._x.get("axis") or {}).get("labelAngle"):
             halves = [(at, max(map(text_width, lines), default=0.0) / 2) for at, lines in self._x_labels]
@@ -280,7 +280,7 @@ class Panel:
 
 
 def _apart(labels: Sequence[tuple[float, list[str]]]) -> list[tuple[float, list[str]]]:
-    """The labels that have room next to those before them."""
+    """The labels without those that would overlap the one before."""
     kept: list[tuple[float, list[str]]] = []
     free = -float("inf")
     for at, lines in sorted(labels, key=lambda label: label[0]):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from .marks import Layer, paint, stroke_attributes, symbol
 from .text import SMALL, tenths, text_element, text_width
 
-#: Pixels between a symbol and its label, between columns, between rows, and of one line.
+#: Pixels between a symbol and its label, between columns, and between rows; and the height of a line.
 _GAP, _COLUMN_GAP, _ROW_GAP, _LINE = 8, 22, 4, 14
 #: The area of a symbol without a size of its own, in square pixels.
 _SIZE = 90
@@ -25,7 +25,7 @@ def label_texts(expression: str | None, names: Sequence[str]) -> dict[str, list[
 
 
 class Legend(NamedTuple):
-    """Entries in columns, row by row, with what all have in common as a title."""
+    """Entries in columns, row by row, and a title if all labels share their beginning."""
 
     names: Sequence[str]
     texts: Mapping[str, Sequence[str]]

@@ -14,7 +14,7 @@ from .text import SMALL, tenths, text_element
 Row: TypeAlias = dict[str, Any]
 Spec: TypeAlias = dict[str, Any]
 
-#: What the charts call the colour of the text around them, which Vega-Lite has no name for.
+#: Stands for `currentColor`, the colour of the text around a chart, which Vega-Lite has no name for.
 INK = "#010203"
 #: The colour, and the area of a point in square pixels, of layers that state none.
 _COLOUR, _POINT_SIZE = "#4c78a8", 30
@@ -62,7 +62,7 @@ def _holds(condition: str, row: Row) -> bool:
 
 
 def paint(colour: str) -> str:
-    """A colour as SVG has it."""
+    """A colour for SVG."""
     return "currentColor" if colour == INK else escape(colour)
 
 
@@ -71,7 +71,7 @@ class Places(NamedTuple):
 
     x: Numbers | Band
     y: Numbers
-    #: The places of series next to each other within one of x.
+    #: The places of series next to each other within one place along x.
     within: Band | None = None
 
     def along_x(self, layer: Layer, row: Row) -> float:
@@ -103,7 +103,7 @@ def _place(scale: Numbers | Band, spec: Spec, row: Row) -> float:
 
 
 def is_shown(layer: Layer, row: Row) -> bool:
-    """Whether a row has what its marks need."""
+    """Whether a row has all its coordinates, and all are finite."""
     for channel in ("x", "y", "y2"):
         name = layer.channels.get(channel, {}).get("field")
         value = row.get(name) if name else 0
@@ -246,7 +246,7 @@ def _texts(layer: Layer, rows: Sequence[Row], places: Places) -> Iterable[str]:
         yield text_element(str(row[layer.channels["text"]["field"]]), x, y, size=size)
 
 
-#: What makes the marks of a layer translucent, so that those below show through each.
+#: The attributes that make each mark of a layer translucent, so that marks show through each other.
 _OPACITY = {
     "line": ("stroke-opacity",),
     "rule": ("stroke-opacity",),

@@ -1,4 +1,4 @@
-"""Scales from data to pixels, with their ticks and labels as d3-scale has them."""
+"""Scales from data to pixels, with ticks and labels as in d3-scale."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 #: The gap between bars, and between groups of bars, as a share of the distance of their middles.
 BAR_GAP, GROUP_GAP = 0.1, 0.2
-#: From which quotient on a step of ticks is 10, 5 or 2 times a power of ten (d3-array, `ticks`).
+#: The step of ticks is 10, 5 or 2 times a power of ten from these quotients on (d3-array, `ticks`).
 _STEPS = ((math.sqrt(50), 10), (math.sqrt(10), 5), (math.sqrt(2), 2))
 
 
@@ -40,7 +40,7 @@ class Numbers(NamedTuple):
         ]
 
     def labels(self, ticks: Sequence[float], count: int) -> list[str]:
-        """Ticks in words; of a logarithmic scale with many of them only those that have room."""
+        """The labels of ticks; on a logarithmic scale with many ticks, some are empty."""
         if not self.log:
             step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
             return [format_number(v, f",.{_decimals(step)}f") for v in ticks]
@@ -51,7 +51,7 @@ class Numbers(NamedTuple):
 def domain_scale(
     values: Sequence[float], options: dict[str, object], *, span: tuple[float, float]
 ) -> Numbers:
-    """The scale of these numbers: of its own domain, or of theirs with 0 and rounded ends."""
+    """The scale of these numbers: of the domain in `options`, else of theirs, with 0 and rounded ends."""
     log = options.get("type") == "log"
     domain = options.get("domain")
     if isinstance(domain, list):
@@ -103,7 +103,7 @@ def _log_ticks(low: float, high: float, count: int) -> list[float]:
 
 
 def _mantissa(value: float) -> float:
-    """What is before the power of ten nearest to a number, from 1 on."""
+    """The factor before the power of ten: 5 of 500."""
     share = value / 10.0 ** round(math.log10(value))
     return share * 10 if share * 10 < 9.5 else share
 
