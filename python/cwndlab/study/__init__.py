@@ -1,1 +1,1 @@
-"""Study files: schema, units, references, loading; errors that know file and line."""
+"""Study files: schema, units, references, loading; errors with file and line."""

@@ -1,4 +1,4 @@
-"""Axes that a study does not define as such: a list of kernels, and parameters with several values."""
+"""Axes that a study does not define in [axes]: a list of kernels, and parameters with several values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Raw = dict[str, Any]
 PARAMETERS = "parameters"
 #: The axis that a list of kernels makes, the dotted key of the list, and its path.
 KERNEL_AXIS, KERNELS, KERNELS_AT = "kernel", "run.kernel", ("run", "kernel")
-#: What is added to the title of what is shown of one kernel.
+#: The end of the title of a table or figure of one kernel.
 TITLE_SUFFIX = " (kernel {})"
 _SCALARS = {"anyOf": [{"type": kind} for kind in ("boolean", "integer", "number", "string")]}
 Parameter = Annotated[
@@ -30,11 +30,11 @@ Kernel = Annotated[
 
 
 def listed_parameters(raw: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The parameters with a list of values that no axis has the name of."""
+    """The parameters with a list of values, without those whose name an axis has."""
     parameters, axes, grids = raw.get(PARAMETERS), raw.get("axes", {}), raw.get("grids", [])
     sound = isinstance(axes, Mapping) and isinstance(grids, list)
     if not sound or not isinstance(parameters, Mapping) or not all(isinstance(g, Mapping) for g in grids):
-        return {}  # which is an error elsewhere
+        return {}  # other checks report the error
     return {name: v for name, v in parameters.items() if isinstance(v, list) and name not in axes}
 
 
@@ -46,7 +46,7 @@ def vary_parameters(raw: Raw, listed: Mapping[str, list[Any]]) -> None:
 
 
 def vary(raw: Raw, name: str, axis: Raw) -> None:
-    """Adds an axis, which every grid varies."""
+    """Adds an axis, also to every grid."""
     raw["axes"] = {**raw.get("axes", {}), name: axis}
     if "grids" in raw:
         raw["grids"] = [_varied(grid, name, axis["values"]) for grid in raw["grids"]]
@@ -73,7 +73,7 @@ def listed_kernels(raw: Mapping[str, Any]) -> list[str]:
 
 
 def _has_lists(raw: Mapping[str, Any]) -> bool:
-    """Whether what is written out here has the shape that it needs; what has not is an error elsewhere."""
+    """Whether the sections that a list of kernels changes have valid types; other checks report errors."""
 
     def tables(of: Mapping[str, Any], key: str) -> bool:
         parts = of.get(key, [])
@@ -88,6 +88,6 @@ def _has_lists(raw: Mapping[str, Any]) -> bool:
 
 
 def vary_kernels(raw: Raw, names: Sequence[str]) -> None:
-    """Makes the list an axis, which every grid varies."""
+    """Makes the list of kernels an axis, also of every grid."""
     raw["run"] = {**raw["run"], KERNEL_AXIS: names[0]}
     vary(raw, KERNEL_AXIS, {"title": "kernel", "sets": KERNELS, "values": list(names)})

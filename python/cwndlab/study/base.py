@@ -1,4 +1,4 @@
-"""What all sections of a study file are made of."""
+"""The base classes of all sections of a study file."""
 
 from collections.abc import Iterator, Mapping
 from inspect import Parameter, Signature
@@ -37,7 +37,7 @@ class _Models(ModelMetaclass):
                 model.__pydantic_private__["_laws"] = laws
             return model
         except ValidationError:
-            from .validate import validate  # which knows the models
+            from .validate import validate  # only for errors
 
             try:
                 return validate(cast("type[BaseModel]", cls), keys)
@@ -67,7 +67,7 @@ class _Models(ModelMetaclass):
         pass
 
 
-#: What a class says of its keys, which is of no use to those who make one.
+#: Attributes of the classes that are of no use to those who make objects of them.
 _OF_CLASSES = ("model_config", "positional", "name_laws")
 
 
@@ -118,12 +118,12 @@ class Strict(_Frozen):
 
 
 class Open(_Frozen):
-    """A `kind` (or profile) and its knobs, which the core checks."""
+    """A `kind` (or profile) and its knobs, which the engine checks."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, defer_build=True)
 
     def knobs(self) -> dict[str, Any]:
-        """The keys that the schema leaves to the core."""
+        """The keys that the schema leaves to the engine."""
         return dict(self.model_extra or {})
 
 

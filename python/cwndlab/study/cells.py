@@ -31,7 +31,7 @@ class NotRunError(StudyError):
 
 
 def was_not_run(error: BaseException | None) -> bool:
-    """Whether an error, or one from which it was made, is that a cell is not among the results."""
+    """Whether an error, or one of its causes, is a `NotRunError`."""
     while error is not None and not isinstance(error, NotRunError):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -39,7 +39,7 @@ def was_not_run(error: BaseException | None) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cells:
-    """Cells in order. Finding those with some values of axes takes no longer among more cells."""
+    """Cells in order, with indexes by the values of axes, so that finding one does not search all."""
 
     cells: tuple[CellInfo, ...]
     labels: Labels = field(default_factory=Labels)
@@ -54,11 +54,11 @@ class Cells:
         return {name: list(values.values()) for name, values in seen.items()}
 
     def axis_value(self, axis: str, text: str) -> Scalar:
-        """The axis's value that a published file writes so; the text where no cell has one."""
+        """The value of an axis that a published file writes as `text`; `text` itself if no cell has it."""
         return next((value for value in self.axes.get(axis, ()) if same_value(value, text)), text)
 
     def cell_title(self, cell: CellInfo) -> str:
-        """A cell in words, by the axes that vary; that of a study without axes is called "the only cell"."""
+        """A cell in words, by the axes that vary; "the only cell" in a study without axes."""
         varied = {axis: at for axis, at in cell.axes.items() if len(self.axes[axis]) > 1}
         return self.labels.settings(varied or cell.axes) or "the only cell"
 
@@ -102,7 +102,7 @@ class Cells:
         ]
 
     def with_ids(self, names: Iterable[str]) -> list[CellInfo]:
-        """The cells of these names, those that there are, in order."""
+        """The cells with these ids, in order; unknown ids are ignored."""
         return [self.cells[at] for at in sorted({self._by_id[name] for name in names if name in self._by_id})]
 
     def value_with_label(self, axis: str, written: str) -> Scalar | None:
@@ -113,7 +113,7 @@ class Cells:
     def find(self, where: Mapping[str, object]) -> CellInfo | None:
         """The one cell at these axis values, None when it was not run.
 
-        Among several the one that has no other axes; else a StudyError that names the axes to fix too.
+        If several match, it is the one without other axes; else a StudyError names the axes to fix, too.
         """
         cells = self.cells_at(where)
         if len(cells) < 2:

@@ -1,4 +1,4 @@
-"""What of a link changes during a run: rates, delays and losses at stated times, packet-delivery traces."""
+"""Changes of a link during a run: rates, delays and losses at stated times, packet-delivery traces."""
 
 import re
 from bisect import bisect_right
@@ -31,7 +31,7 @@ Span = tuple[int, int]
 
 
 def parse_loss(value: object) -> float:
-    """0.01 of "1%"."""
+    """0.01 for "1%"."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise ValueError(f'{value!r} is not a percentage of packets; write "{100 * value:.12g}%"')
     share = parse_share(value)
@@ -198,7 +198,7 @@ def propagation(delay: int | DelaySteps | DelayTrace, folder: Path | None, at: K
 
 
 def _schedule(kind: str, times: list[int], repeat: int | None, **values: list[Any]) -> dict[str, Any]:
-    """Values by the time from which they hold, as the core reads them."""
+    """Values by the time from which they hold, for the scenario."""
     schedule = {"kind": kind, "at_ns": times, **values}
     return schedule if repeat is None else {**schedule, "repeat_ns": repeat}
 
@@ -219,7 +219,7 @@ def _pause_rates(
     return [edge for edge, _ in steps], [rate for _, rate in steps]
 
 
-#: What reads a file, parsed once for all cells as long as the file does not change.
+#: Reads a file; cached for all cells as long as the file does not change.
 _Reader = Callable[[Path, Path, tuple[int, int]], tuple[int, ...]]
 
 

@@ -51,7 +51,7 @@ def parse_choices(study: StudySpec, name: str | None) -> Wanted:
 
 def draw(study: StudySpec) -> tuple[Mapping[str, Scalar], ...]:
     """Combinations of all choices: a Latin hypercube (McKay, Beckman and Conover 1979), in which each value
-    of an axis comes equally often; drawn from the study's own seed, so always the same ones.
+    of an axis occurs equally often; drawn from the study's own seed, so always the same ones.
     """
     number = study.outline.combinations
     source = random.Random(study.base.run.seed)
@@ -71,7 +71,7 @@ def combined_axes(study: StudySpec) -> dict[str, Sensitivity]:
 def variations_around(
     study: StudySpec, axes: Mapping[str, Scalar], asked: Wanted
 ) -> Iterator[tuple[str, Mapping[str, Scalar]]]:
-    """What is changed in a cell: the axis (or "combinations"), and the choices made."""
+    """The variations of a cell: for each the axis (or "combinations"), and the choices made."""
     sensitivity = study.outline.sensitivity
     for name in asked.axes:
         if is_selected(axes, sensitivity[name].where):

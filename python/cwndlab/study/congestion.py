@@ -1,9 +1,8 @@
-"""`cc = "cubic"` in a TCP group: a window law by the name that people give it, with what belongs to it.
+"""`cc = "cubic"` in a TCP group: a window law by its usual name, with the knobs that belong to it.
 
-And where a study names and varies window laws.
-
-As in Linux, where HyStart is a part of the CUBIC module and no other, a congestion control brings its own
-slow start; DCTCP brings its ECN. Knobs of the same group take precedence.
+As in Linux, where only the CUBIC module has HyStart, a congestion control brings its own slow start; DCTCP
+brings its ECN. Knobs of the same group take precedence. The module also finds where a study names and varies
+window laws.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from .study_spec import StudySpec
 KEY = "cc"
 #: The keys that name a window law.
 KNOBS = ("window_law", KEY)
-#: What the key was called, too.
+#: A former name of the key.
 _FORMER_KEY = "congestion_control"
 _STANDARD = {"slow_start": "standard"}
 #: Names that people give to window laws of the engine.
@@ -63,13 +62,13 @@ def congestion_control(given: str) -> tuple[str, LawCode | None]:
 
 
 def is_unknown(given: Mapping[str, Any], own_laws: Collection[str]) -> bool:
-    """Whether a group names a window law that is neither the engine's nor among these."""
+    """Whether a group names a window law that is neither the engine's nor among `own_laws`."""
     named = [NAMES.get(name, name) for key in KNOBS if isinstance(name := given.get(key), str)]
     return any(name not in built_in() and name not in own_laws for name in named)
 
 
 class UnknownLawError(StudyError):
-    """A congestion control that is not known and whose name is like none: `--cc` may still define it."""
+    """An unknown congestion control whose name resembles no known one: `--cc` may still define it."""
 
 
 def spell_out(
@@ -80,7 +79,7 @@ def spell_out(
 ) -> dict[str, Any]:
     """The knobs of a group with those of its congestion control in place of `cc`.
 
-    `own_laws` are the names that are known next to the engine's, with the knobs that they bring.
+    `own_laws` has the names of further laws than the engine's, each with the knobs that it brings.
     """
     at = (*path, KEY)
     if _FORMER_KEY in given:
@@ -106,17 +105,17 @@ def spell_out(
 
 
 def name_laws(study: StudySpec, laws: Iterable[str]) -> Document:
-    """The study's document with these names for `window_law`.
+    """The study's document in which each of these laws is used.
 
-    A name that the study uses needs nothing. Any other becomes one more value of the axis that varies the
-    window law, with the other settings of that axis's first value. StudyError if there is no such axis.
+    A law that the study uses already changes nothing. Any other becomes one more value of the axis that
+    varies the window law, with the other settings of the axis's first value. StudyError without such an axis.
     """
     used = set(_used(study.raw))
     new = [name for name in laws if name not in used]
     if not new:
         return study.document
     axes = [name for name in study.outline.axes if _varies(study.raw, name)]
-    if not axes and (document := _beside_only_law(study.document, new)) is not None:
+    if not axes and (document := _add_to_only_law(study.document, new)) is not None:
         return document
     if len(axes) != 1:
         varied = f"{len(axes)} axes vary it ({', '.join(axes)})" if axes else "no axis varies it"
@@ -131,9 +130,10 @@ def name_laws(study: StudySpec, laws: Iterable[str]) -> Document:
     )
 
 
-def _beside_only_law(document: Document, new: Iterable[str]) -> Document | None:
-    """The document whose only flow with a congestion control runs with further ones, too; None if there are
-    several such flows, or none in a short form.
+def _add_to_only_law(document: Document, new: Iterable[str]) -> Document | None:
+    """The document whose only flow with a congestion control also runs with the `new` ones.
+
+    None if several flows of a short form have a congestion control, or none has.
     """
     for section in document.networks:
         flows = [dict(flow) for flow in document.tables[section].get("flows", ())]
@@ -163,7 +163,7 @@ def _used(value: Any, key: str = "") -> Iterator[str]:
 
 
 def _varies(raw: Mapping[str, Any], name: str) -> bool:
-    """Whether an axis writes to the window law, or the window law refers to it."""
+    """Whether an axis sets the window law, or the window law refers to the axis."""
     axis = {**raw.get("axes", {}), **raw.get("sensitivity", {})}[name]
     sets = axis.get("sets", [])
     keys = [sets] if isinstance(sets, str) else list(sets)
@@ -172,7 +172,7 @@ def _varies(raw: Mapping[str, Any], name: str) -> bool:
 
 
 def _value(first: Any, name: str) -> Any:
-    """A further value of an axis like its first one, with this window law."""
+    """A further value of an axis, like its first value but with this window law."""
     if not isinstance(first, dict):
         return name
     settings = {

@@ -1,5 +1,5 @@
-"""What a study must fulfil beyond its keys: names that refer to something, axes that change something, files
-that are there, quantities that fit their metrics.
+"""Checks of a study beyond its single keys: names refer to something, axes change something, files exist,
+and quantities fit their metrics.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COLUMNS |= {"ci_low", "ci_high", "replicates", "method", "warning"}
 
 
 def check_study(study: StudySpec, findings: Findings) -> set[str]:
-    """Notes where parts of the study contradict each other; returns the sections that cannot be relied on."""
+    """Notes where parts of the study contradict each other; returns the sections that must not be used."""
     for check in (_axes, _names, _parameters, _references, _grids, _published, _figures):
         with findings:
             check(study)
@@ -78,7 +78,7 @@ def _axes(study: StudySpec) -> None:
                 problem = f'a quantity is called "{name}", too'
             raise _fail(study, (section, name), problem, "give the axis another name")
     for name in outline.axes:
-        # in a cell without the axis the parameter counts, and without grids there is no such cell
+        # The parameter applies in cells without the axis, but only grids make such cells.
         if name in outline.parameters and not outline.grids:
             line = study.place.error(("parameters", name), "").line
             where = f"[parameters] {name}" + (f" (line {line})" if line else "")
@@ -90,7 +90,7 @@ def _axes(study: StudySpec) -> None:
 
 
 def _parameters(study: StudySpec) -> None:
-    """Circles and mistakes are found in parameters that nothing uses, too."""
+    """Resolves all parameters, so that circles and mistakes are found even in unused ones."""
     names = Names(
         study.outline.parameters, {name: axis.names[0] for name, axis in study.outline.axes.items()}
     )
@@ -102,9 +102,7 @@ def _parameters(study: StudySpec) -> None:
 
 
 def _names(study: StudySpec) -> None:
-    """References to names that are neither parameter nor axis are found here, so that they are found in every
-    cell.
-    """
+    """Reports references to names that are neither parameters nor axes, whichever cells use them."""
     names = {*study.outline.parameters, *study.outline.axes, *study.outline.sensitivity}
     findings = Findings()
     for section in schema.MODEL_SECTIONS:
@@ -144,7 +142,7 @@ _NAMES: Mapping[type[BaseModel], Mapping[str, str]] = {
 
 
 def _references(study: StudySpec) -> None:
-    """What names an axis, a value of one, a quantity or a table that the study lacks; names given twice."""
+    """Reports names of axes, values, quantities and tables that the study lacks, and names given twice."""
     outline, findings = study.outline, Findings()
     for section in type(outline).model_fields:
         for to, value, path in _named(getattr(outline, section), (section,)):
@@ -166,7 +164,7 @@ _UNIQUE = (("quantities", "name", "quantity"), ("tables", "id", "table"), ("figu
 
 
 def _named(value: Any, at: KeyPath) -> Iterator[tuple[str, Any, KeyPath]]:
-    """What of a part of the study is named, by what, and where."""
+    """The names in a part of the study: for each the kind of thing it names, the name, and its path."""
     if isinstance(value, BaseModel):
         keys = _NAMES.get(type(value), {})
         for key in type(value).model_fields:
@@ -179,7 +177,7 @@ def _named(value: Any, at: KeyPath) -> Iterator[tuple[str, Any, KeyPath]]:
 
 
 def _known(study: StudySpec, what: str, named: Any, path: KeyPath) -> None:
-    """StudyError if the study lacks an axis, a quantity, a table or a value of an axis that is named."""
+    """StudyError if the study lacks a named axis, value of an axis, quantity or table."""
     outline = study.outline
     if isinstance(named, Compare):
         named = named.to
@@ -230,7 +228,7 @@ def _grids(study: StudySpec) -> None:
 
 
 def _published(study: StudySpec) -> None:
-    """The files of published numbers, and their columns."""
+    """Checks that the files of published numbers can be read, and have the columns that tables name."""
     for index, table in enumerate(study.outline.tables):
         if table.published is None:
             continue
@@ -255,12 +253,12 @@ def _published(study: StudySpec) -> None:
 
 
 def locate_outside(study: StudySpec, error: StudyError, path: KeyPath) -> StudyError:
-    """An error in another file keeps that file's place; one about the name gets the key's."""
+    """An error that has a file and line keeps them; any other gets those of the key at `path`."""
     return error if error.file is not None and error.line is not None else study.place.locate(error, path)
 
 
 def _quantities(study: StudySpec) -> None:
-    """What quantities are derived from: quantities, and not themselves."""
+    """Checks that quantities are derived from quantities of the study, and none from itself."""
     quantities = {quantity.name: quantity for quantity in study.outline.quantities}
     findings = Findings()
     for index, quantity in enumerate(study.outline.quantities):
@@ -298,7 +296,7 @@ def _figures(study: StudySpec) -> None:
 
 
 def _figure_keys(study: StudySpec, figure: Figure, at: KeyPath) -> None:
-    """Keys that this kind of figure does not take, and values that do not fit together."""
+    """StudyError for a key that this kind of figure does not take, or values that contradict each other."""
     for key, kinds in FIGURE_KEYS.items():
         if key in figure.model_fields_set and figure.kind not in kinds:
             right = f"it belongs to {' and '.join(kinds)} figures"
@@ -316,7 +314,7 @@ def _figure_keys(study: StudySpec, figure: Figure, at: KeyPath) -> None:
 
 
 def _find_faults(quantities: Sequence[Quantity]) -> Iterator[StudyError]:
-    """The quantities whose metric, options or unit do not fit; units only where all metrics fit."""
+    """Errors of quantities' metrics, options and units; units are checked only if all metrics fit."""
     fits = True
     for index, quantity in enumerate(quantities):
         for fault in _faults(index, quantity):
@@ -344,7 +342,7 @@ def _faults(index: int, quantity: Quantity) -> Iterator[StudyError]:
         validate(_options(get(quantity.metric).measure), quantity.options)
     except StudyError as error:
         for fault in (error, *error.others):
-            # A missing option has no line of its own: the quantity has.
+            # A missing option has no line, so the error gets that of the quantity.
             path = fault.path or ()
             missing = path and path[0] not in quantity.options
             problem = f"metric {quantity.metric}: {fault.problem}"
@@ -354,7 +352,7 @@ def _faults(index: int, quantity: Quantity) -> Iterator[StudyError]:
 
 
 def _not_centred(quantities: Mapping[str, Quantity]) -> Iterator[StudyError]:
-    """What quantities are adjusted for without being of expectation 0."""
+    """Errors for quantities in `adjust_for` whose expectation is not known to be 0."""
     for index, quantity in enumerate(quantities.values()):
         for name in quantity.adjust_for:
             metric = quantities[name].metric if name in quantities else None

@@ -31,7 +31,7 @@ _DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{MAX_DEPTH + 1}}}"
 
 @dataclass(frozen=True)
 class Document:
-    """A study as it was written and changed since; everything else that is known of it follows from this."""
+    """A study as it was written and changed since; everything else about it is derived from this."""
 
     name: str
     #: The tables of the file, or those given in code; never changed.
@@ -59,26 +59,27 @@ class Document:
 
     @cached_property
     def written_tables(self) -> Mapping[str, Any]:
-        """The tables as written, with the changes of their short forms; StudyError for a key that is none."""
+        """The tables as written, with the changes that belong to a short form (`is_short`).
+
+        StudyError if a changed key does not exist.
+        """
         short = {key: value for key, value in self.changes.items() if is_short(key, value)}
         sections = [*self.networks, "run", "parameters"]
         return put_all(self.tables, short, sections, self.file) if short else self.tables
 
     def change(self, changes: Mapping[str, Any]) -> Document:
-        """The document with more keys changed; a later change counts."""
+        """The document with more keys changed; a later change of a key replaces an earlier one."""
         kept = {key: value for key, value in self.changes.items() if key not in changes}
         return replace(self, changes={**kept, **changes})
 
     def with_sections(self, sections: Mapping[str, Any]) -> Document:
-        """The document with whole sections replaced; changes of their keys and the text are forgotten."""
+        """The document with whole sections replaced, without the changes of their keys and without a text."""
         kept = {key: value for key, value in self.changes.items() if key.partition(".")[0] not in sections}
         return replace(self, tables={**self.tables, **sections}, changes=kept, text=None)
 
 
 def is_short(key: str, value: object) -> bool:
-    """Whether a change belongs to a short form: that of a network, a list of kernels, or several values of a
-    parameter.
-    """
+    """Whether a change belongs to a short form: of a network, a list of kernels, or a parameter's values."""
     section = key.partition(".")[0]
     return key == KERNELS or section in NETWORKS or (section == "parameters" and isinstance(value, list))
 
@@ -113,25 +114,25 @@ def titles() -> dict[str, str]:
 def read_document(name_or_path: str | Path) -> Document:
     """A shipped study by its name, or a file, or a folder that holds a study.toml.
 
-    A file that is named may be a link. What is found in a folder may not lead out of it.
+    A named file may be a symbolic link. A file found in a folder may not link to a place outside it.
     """
     file = _find_file(name_or_path)
     if file == Path(name_or_path):
         text = read_text(file, what="a study file")
     else:
         text = _text_in(file.parent, file.name, "a study file")
-    beside = file.parent / CLAIMS
+    claims_file = file.parent / CLAIMS
     return Document(
         name=file.parent.name if file.name == STUDY and file.parent.name else file.stem,
         tables=read_toml(text, file),
         text=text,
         file=file,
-        claims=_text_in(file.parent, CLAIMS, "the claims") if os.path.lexists(beside) else "",
+        claims=_text_in(file.parent, CLAIMS, "the claims") if os.path.lexists(claims_file) else "",
     )
 
 
 def _text_in(folder: Path, name: str, what: str) -> str:
-    """The text of a file in a folder."""
+    """The text of a file in a folder, which may not be a link to a place outside it."""
     root, path = resolve_below(folder, name)
     return read_text(path, what=what, root=root)
 
@@ -167,7 +168,7 @@ def document_of_text(text: str, *, name: str = "study", file: Path | None = None
 
 
 def read_toml(text: str, file: Path | None) -> dict[str, Any]:
-    """The tables of a TOML text; StudyError says where it is none."""
+    """The tables of a TOML text; StudyError says where it is invalid."""
     if len(text) > MAX_TEXT:
         raise StudyError(f"the text has {len(text):,} characters", file=file, right=f"at most {MAX_TEXT:,}")
     if (deep := _DEEP_KEY.search(text)) is not None:

@@ -17,7 +17,7 @@ from cwndlab.base.errors import StudyError, nearest
 from .grammar import SYNTAX, ExpressionError, not_allowed, parse
 
 _LARGEST = 2**63
-#: A 64-bit integer or a float has no more; Python computes the power of ten first, however large.
+#: The most digits to round to. Python would first compute the power of ten, however large.
 _DIGITS = 20
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

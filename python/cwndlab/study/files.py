@@ -1,4 +1,4 @@
-"""Files that a study names: only inside its own folder, only plain files, only of a sensible size."""
+"""Files that a study names: only plain files inside its own folder, and only up to `MAX_BYTES`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from cwndlab.base.errors import StudyError, nearest
 from cwndlab.base.plain_files import read_inside, read_plain
 
-#: A study's file, and the folder of the shipped studies. (Here, because `load` takes long to import.)
+#: A study's file, and the folder of the shipped studies.
 STUDY = "study.toml"
 SHIPPED = Path(__file__).parent.parent / "studies"
 MAX_BYTES = 8_000_000
@@ -119,13 +119,13 @@ def read_csv(folder: Path | None, name: str) -> Csv:
         state = path.stat()
         version = (state.st_mtime_ns, state.st_size)
     except OSError:
-        version = (0, 0)  # reading it says what is wrong
+        version = (0, 0)  # `read_text` reports the error
     return _csv(folder.resolve(), path, version)
 
 
 @lru_cache(maxsize=32)
 def _csv(root: Path, path: Path, version: tuple[int, int]) -> Csv:
-    """Parsed once for all cells, as long as the file does not change."""
+    """The parsed file, cached for all cells as long as the file does not change."""
     text = read_text(path, what="a CSV file", root=root)
     try:
         rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 LONGEST = 2000
 DEEPEST = 40
-#: What an expression may be made of, next to arithmetic and calls of functions by their names.
+#: The operators, and the other nodes, that an expression may have next to calls of functions by their names.
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
 _NODES = (ast.Constant, ast.Name, ast.List, ast.Tuple, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp)
@@ -48,7 +48,7 @@ def parse(text: str) -> ast.expr:
     flat = text.replace("\n", " ").replace("\t", " ")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # of Python's own, about what is rejected below
+            warnings.simplefilter("ignore", SyntaxWarning)  # Python's, about code that `_check` rejects
             tree = ast.parse(_brackets_to_calls(flat), mode="eval").body
     except ExpressionError:
         raise
@@ -116,7 +116,7 @@ def _depth(node: ast.AST) -> int:
     return deepest
 
 
-#: What an operator computes, by its name in `sample.relate`.
+#: The name in `sample.relate` of what each operator computes.
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "sum",
     ast.Sub: "difference",
@@ -124,7 +124,7 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.Div: "ratio",
 }
 _RIGHT = 'write "a / b", "a - b", "a + b", "a * b", or "increase(a, b)", in % from a to b'
-#: What a cell's number may be compared by.
+#: The functions that compare a cell's number with another cell's.
 COMPARISONS = ("decrease", "increase", "ratio", "difference")
 
 
@@ -133,7 +133,7 @@ Wanted: TypeAlias = bool | int | float | str | list[bool | int | float | str]
 
 
 class Operation(NamedTuple):
-    """What is computed of two quantities."""
+    """An operation on two quantities."""
 
     kind: str
     of: str
@@ -141,7 +141,7 @@ class Operation(NamedTuple):
 
 
 class Compare(NamedTuple):
-    """A quantity of a cell set against the same quantity of another cell, replicate by replicate."""
+    """A comparison of a cell's quantity with the same quantity of another cell, replicate by replicate."""
 
     #: decrease = 100 (1 - cell/other) %, increase = 100 (cell/other - 1) %, ratio = cell/other,
     #: difference = cell - other.
@@ -161,7 +161,7 @@ def _parsed(text: str, right: str) -> ast.expr:
 
 
 def operation(text: str) -> Operation:
-    """The operation of an expression; ValueError if it is none of two quantities."""
+    """The operation of an expression; ValueError if it is not one on two quantities."""
     match _parsed(text, _RIGHT):
         case ast.BinOp(left=ast.Name(id=of), op=op, right=ast.Name(id=by)) if type(op) in OPERATORS:
             return Operation(OPERATORS[type(op)], of, by)
@@ -171,7 +171,7 @@ def operation(text: str) -> Operation:
 
 
 def comparison(given: object) -> Compare:
-    """The comparison of an expression; ValueError if it is none with another cell."""
+    """The comparison of an expression; ValueError if it is not one with another cell."""
     if isinstance(given, Compare):
         return given
     if isinstance(given, Mapping):  # until 0.2

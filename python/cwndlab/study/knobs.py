@@ -1,8 +1,8 @@
-"""Knobs that the core defines, written with units: "6s" for a key `initial` becomes `initial_ns =
+"""Knobs that the engine defines, written with units: "6s" for a key `initial` becomes `initial_ns =
 6000000000`.
 
 The rule: a value with a unit goes to the key that has the unit in its name. TCP knobs are checked against the
-profile's own keys; the keys of applications, queues and impairments are checked by the core.
+profile's own keys; the keys of applications, queues and impairments are checked by the engine.
 """
 
 from __future__ import annotations
@@ -119,8 +119,9 @@ def alternative_name(value: Any) -> str:
 def _alternative(
     current: Any, value: Any, at: KeyPath, words: Mapping[str, Mapping[str, Any] | None]
 ) -> str | dict[str, Any]:
-    """One of several, each with its own knobs: "reno" or { reno = { … } }. What is not given is as it was, if
-    the alternative stays the same, else as in the profile.
+    """One of several alternatives, each with its own knobs: "reno" or { reno = { … } }.
+
+    Knobs that are not given keep their values if the alternative stays the same, else the profile's apply.
     """
     table: Mapping[str, Any] = {value: {}} if isinstance(value, str) else value
     if not isinstance(table, Mapping) or len(table) != 1:
@@ -150,7 +151,7 @@ def _alternative(
 def _switch(
     current: Mapping[str, Any] | None, value: Any, at: KeyPath, knobs: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """A knob that can be off: false, true (as it is, or as in the profile), or a table of its knobs."""
+    """A knob that can be off: false, true (with its current knobs or the profile's), or a table of knobs."""
     if value is False:
         return None
     if value is True or isinstance(value, Mapping):
@@ -193,7 +194,7 @@ def _known(key: str, template: Mapping[str, Any], at: KeyPath) -> None:
 
 
 def _window(value: Any, at: KeyPath) -> Any:
-    """4, "4pkt", "64KiB", "rfc6928", or the core's own form."""
+    """The scenario's form of a window: 4, "4pkt", "64KiB", "rfc6928", or that form itself."""
     if isinstance(value, bool):
         raise problem_at(
             at, f"{value!r} is no window", 'a number of segments, "64KiB", or a rule such as "rfc6928"'
@@ -215,7 +216,7 @@ def _window(value: Any, at: KeyPath) -> Any:
 
 
 def convert_to_base_units(given: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
-    """Knobs of a queue, an impairment or an acknowledgment policy, as listed by the core."""
+    """Knobs of a queue, an impairment or a stack, by the engine's names and in its units."""
     table: dict[str, Any] = {}
     for key, value in given.items():
         at = (*path, key)
@@ -242,9 +243,7 @@ def convert_to_base_units(given: Mapping[str, Any], path: KeyPath) -> dict[str, 
 
 
 def app(given: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
-    """Knobs of an application. Sizes and times may be distributions; one value alone is the fixed
-    distribution.
-    """
+    """Knobs of an application. Sizes and times may be distributions; a single value makes a fixed one."""
     table: dict[str, Any] = {}
     for key, value in given.items():
         at = (*path, key)

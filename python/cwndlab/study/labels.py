@@ -1,4 +1,4 @@
-"""What a study says of its quantities and axes: units, ranges, and what reports call them."""
+"""The units, ranges and titles of a study's quantities and axes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class QuantityInfo(NamedTuple):
-    """A quantity as results have it."""
+    """What results and reports need to know of a quantity."""
 
     unit: str = ""
     title: str = ""
@@ -30,31 +30,31 @@ class QuantityInfo(NamedTuple):
     statistic: str = "mean"
     """The statistic of the replicates: `mean` or `median`."""
     controls: Sequence[str] = ()
-    """The quantities of expectation 0 that its means are freed of."""
+    """The quantities, of expectation 0, that serve as its control variates."""
     centred: bool = False
     """Whether its expectation is 0."""
     many: bool = False
     """Whether it is a list of numbers for each run."""
     margin: Margin | None = None
-    """The distance from a published value that counts as close, where the study states it."""
+    """The distance from a published value that counts as close, if the study states it."""
 
 
 class AxisInfo(NamedTuple):
-    """An axis as results have it."""
+    """What results and reports need to know of an axis."""
 
     title: str = ""
     unit: str = ""
     values: Mapping[str, str] = {}
-    """What its values are called, by their labels."""
+    """The titles of its values, by their labels."""
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The quantities and axes of a study, and what they are called."""
+    """The quantities and axes of a study, with their titles."""
 
     quantities: Mapping[str, QuantityInfo] = field(default_factory=dict)
     axes: Mapping[str, AxisInfo] = field(default_factory=dict)
-    """All of the study; a run may be restricted to cells that lack some."""
+    """All axes of the study, even if a restricted run has only cells without some of them."""
     cells: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
     """Named cells."""
     flows: Sequence[str] = ()
@@ -64,7 +64,7 @@ class Labels:
 
     @classmethod
     def from_outline(cls, outline: Outline, flows: Sequence[str] = ()) -> Labels:
-        """Reads what a study says of them; `flows` are the names of its traffic entries."""
+        """The labels of a study; `flows` are the names of its traffic entries."""
         specs = {quantity.name: quantity for quantity in outline.quantities}
         quantities = {
             name: QuantityInfo(
@@ -105,16 +105,16 @@ class Labels:
         return self.axes[axis].unit if axis in self.axes else ""
 
     def title(self, name: str) -> str:
-        """What an axis or a quantity is called, an axis with its unit."""
+        """The title of an axis or a quantity; that of an axis with its unit."""
         return with_unit(self.plain_title(name), self.axis_unit(name))
 
     def plain_title(self, name: str) -> str:
-        """What an axis or a quantity is called, without a unit."""
+        """The title of an axis or a quantity, without a unit."""
         labels = self.axes.get(name) or self.quantities.get(name)
         return (labels and labels.title) or name.replace("_", " ")
 
     def value_title(self, axis: str, value: Scalar) -> str:
-        """What a value of an axis is called, without its unit."""
+        """The title of a value of an axis, without its unit."""
         return self.axes.get(axis, AxisInfo()).values.get(label(value)) or text(value)
 
     def setting(self, axis: str, *values: Scalar) -> str:

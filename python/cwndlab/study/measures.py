@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """A name that `measure` takes: a metric, for whom it is measured, and what of it is shown."""
+    """A name that `measure` takes: a metric, what it is measured for, and the numbers shown."""
 
     title: str
     unit: str
@@ -42,9 +42,9 @@ class Measure(NamedTuple):
     scope: Scope
     options: Mapping[str, Any] = MappingProxyType({})
     parts: tuple[Part, ...] = (Part(),)
-    #: Whether it does not exist for transfers without end.
+    #: Whether it exists only for transfers that end.
     ends: bool = False
-    #: Its title where a queue has several lines, one for each flow; "" if it is the same there.
+    #: Its title if a queue has several lines, one for each flow; "" if the title is the same.
     of_several: str = ""
 
 
@@ -72,7 +72,7 @@ MEASURES = {
     "delay_variation": Measure("delay variation", "ms", "delay_variation", "flows", parts=_DELAYS),
     "jain_index": Measure("Jain's index", "1", "jain_index", "run"),
 }
-"""What is shown in a table of its own form; every other metric can be named too."""
+"""The measures with a title, unit and numbers of their own; `measure` takes every other metric, too."""
 
 DEFAULT = ("goodput", "share", "loss_rate", "queue_delay", "utilization")
 """What a `[dumbbell]` or `[parking_lot]` measures unless it says otherwise."""
@@ -131,7 +131,7 @@ class Flows(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A measure's quantities, and how they are headed."""
+    """A measure's quantities, and the headings of their columns."""
 
     name: str
     title: str
@@ -141,10 +141,10 @@ class Measured(NamedTuple):
 
 
 def make_quantities(name: str, flows: Flows, at: KeyPath) -> Measured:
-    """The quantities of one entry of `measure`; StudyError if nothing is called so."""
+    """The quantities of one entry of `measure`; StudyError if there is no such measure or metric."""
     measure = MEASURES.get(name) or next((other for other in MEASURES.values() if other.metric == name), None)
     if measure is None:
-        from cwndlab import metrics  # the list of commands needs only names of measures
+        from cwndlab import metrics  # not needed to list the names of measures
 
         if name not in metrics.names():
             names = sorted({*MEASURES, *metrics.names()})
@@ -189,7 +189,7 @@ def _measure_metric(metric: Metric) -> Measure:
 
 
 def _targets(measure: Measure, flows: Flows, at: KeyPath) -> list[tuple[str, Raw]]:
-    """The flows, links or run for which it is measured, each with the options of the metric."""
+    """The flows, links or run to measure, each with the options of the metric."""
     if measure.scope == "run":
         return [("", {})]
     if measure.scope == "bottleneck":
@@ -202,7 +202,7 @@ def _targets(measure: Measure, flows: Flows, at: KeyPath) -> list[tuple[str, Raw
 
 
 def tables(groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]]) -> list[Raw]:
-    """A table with a row for each cell; one for each measure if it were too wide."""
+    """A table with a row for each cell; if it would be too wide, a table for each measure."""
     columns = {}
     for group in groups:
         title = with_unit(group.title, group.unit)

@@ -61,7 +61,7 @@ def _parameter(value: Any) -> Any:
 
 
 def _kernels(value: Any) -> Any:
-    """The kernels of "6.12,7.3", whose names are no numbers."""
+    """The names of kernels in "6.12,7.3", as texts; a single one without a list."""
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     return names[0] if isinstance(value, str) and len(names) == 1 else names
 

@@ -56,7 +56,7 @@ class Rounding(Strict):
     reason: str = Field(description="why it is more than half a unit of the last digit")
 
     def half_width_at(self, printed: float, base: float | None) -> float:
-        """The rounding of one printed number; `base` is what `ratio_to` names, per cent are of it."""
+        """The rounding of one printed number; `base` is what a percentage is of (column `ratio_to`)."""
         if base is None:
             return self.half_width
         return 100.0 * self.half_width * (1.0 + abs(1.0 - printed / 100.0)) / abs(base)
@@ -237,7 +237,7 @@ class Mark(Strict):
 
 
 PANEL_QUANTITY = "quantity"
-"""What `panels` of a figure is for a panel of each quantity."""
+"""The value of a figure's `panels` that asks for a panel of each quantity."""
 
 
 class Figure(Strict):

@@ -18,8 +18,9 @@ class Place(NamedTuple):
     raw: Mapping[str, Any]
     file: Path | None
     text: str | None
-    #: The tables as written, where `raw` is what they expand to, and where each part of it is there.
+    #: The tables as written, if `raw` is what short forms expand to.
     written: Mapping[str, Any] | None = None
+    #: Path in `raw` -> path in `written` of what it was expanded from.
     origins: Mapping[KeyPath, KeyPath] = MappingProxyType({})
     #: Dotted keys that `set` changed.
     changed: Collection[str] = ()
@@ -36,7 +37,7 @@ class Place(NamedTuple):
         return self.locate(StudyError(problem, right=right), path)
 
     def locate(self, error: StudyError, path: KeyPath | None = None) -> StudyError:
-        """The error at this path, by default its own, and its others at theirs: with file, line and key."""
+        """The error with the file, line and key of `path` (default: its own), and `others` with theirs."""
         findings = Findings()
         findings.note(self._located(error.without_others(), (error.path or ()) if path is None else path))
         for other in error.others:
@@ -44,7 +45,7 @@ class Place(NamedTuple):
         return findings.error()
 
     def _located(self, error: StudyError, path: KeyPath) -> StudyError:
-        """The error with this place filled in, where it has none of its own."""
+        """The error with the key, line and column of a path, and this file unless it names another."""
         if (option := self._option(dotted_key(self.raw, path), error.key)) is not None:
             return type(error)(error.problem, key=f"--set {option}", right=error.right)
         raw, missing = self.raw, str(path[0]) if path else None
@@ -64,7 +65,7 @@ class Place(NamedTuple):
         )
 
     def _option(self, *keys: str | None) -> str | None:
-        """The key that `set` changed and that is, holds or is held by one of these."""
+        """The key changed by `set` that equals, contains or lies inside one of these keys."""
         pairs = ((option, key) for option in self.changed for key in keys if key)
         return next((o for o, key in pairs if f"{o}.".startswith(f"{key}.") or key.startswith(f"{o}.")), None)
 

@@ -16,7 +16,7 @@ from . import values
 from .expr import evaluate, names_in
 from .shorthand import NETWORKS
 
-#: What braces in a program's texts stand for as well: the addresses of its hosts, which only its run knows.
+#: Names that braces in a program's texts may also have: its hosts, whose addresses are known when it runs.
 HOSTS = frozenset(("client", "server"))
 #: Longest text that references may put together.
 MAX_TEXT = 2000
@@ -68,7 +68,7 @@ class Names(Mapping[str, Any]):
 
 
 def resolve_text(text: str, names: Mapping[str, Any], *, program: bool = False) -> Any:
-    """The value of a string that may be a reference; `program`: keeps what its run replaces (`HOSTS`)."""
+    """The value of a string that may be a reference; in a `program`'s texts, names of `HOSTS` are kept."""
     if text.startswith("="):
         return evaluate(text[1:], names)
     whole = _WHOLE.match(text)
@@ -190,7 +190,7 @@ def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> KeyPath:
             path.append(index)
             here = here[index]
         else:
-            word = path[0] == "tcp" if path else False  # recovery = "reno": its knobs take its place
+            word = path[0] == "tcp" if path else False  # a table of knobs may replace recovery = "reno"
             if (
                 here is not None
                 and not isinstance(here, dict)

@@ -21,7 +21,7 @@ from .outputs import AnyTable, Claims, Figure, Margin, Mark, Name, Scalar, Where
 from .units import Share, SizeBytes, TimeNs, parse_time
 from .values import label
 
-#: Names of `outputs` that this module gives on.
+#: Names of `outputs` that this module re-exports.
 __all__ = ["Claims", "Scalar", "Where"]
 
 # ── the model: what is simulated ──────────────────────────────────────────────────────────────────────────
@@ -50,7 +50,7 @@ Down = Annotated[list[TimeNs], Field(min_length=2, max_length=2, examples=[["10s
 
 
 class Direction(Strict):
-    """What differs in one direction of a link."""
+    """The keys that differ in one direction of a link."""
 
     rate: AnyRate | None = Field(None, description="a rate, or one that changes")
     delay: AnyDelay | None = Field(None, description="propagation delay")
@@ -318,9 +318,9 @@ class Grid(Strict):
 # ── what is measured from the records ───────────────────────────────────────────────────────────────────────
 
 
-#: What `set` calls the choice among grids, unless an axis or a parameter has that name.
+#: The key by which `set` chooses grids, unless an axis or a parameter has that name.
 GRID = "grid"
-#: The window of a quantity that asks for none: from the warm-up to the end of the run.
+#: The window of a quantity that states none: from the end of the warm-up to the end of the run.
 DEFAULT_WINDOW = "measured"
 #: The window of a quantity that is measured from the start of the run, warm-up included.
 WHOLE_RUN = "run"
@@ -385,7 +385,7 @@ class Quantity(Strict):
 
     @property
     def window_name(self) -> str | None:
-        """The scenario's name of the window it is measured in; None for the whole run."""
+        """The scenario's name for the window of the quantity; None for the whole run."""
         if isinstance(self.window, list):
             return f"{self.window[0]} to {self.window[1]}"
         return None if self.window == WHOLE_RUN else self.window or DEFAULT_WINDOW
@@ -396,12 +396,12 @@ class Quantity(Strict):
 
     @property
     def operation(self) -> str | None:
-        """What is computed of two others: ratio, increase, difference, sum or product."""
+        """The operation that derives it: ratio, increase, difference, sum or product."""
         return self._operation.kind if self._operation is not None else None
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The two quantities that it is computed from."""
+        """The two quantities that it is derived from; empty if it has a metric."""
         return self._operation[1:] if self._operation is not None else ()
 
 

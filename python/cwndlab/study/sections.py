@@ -1,4 +1,4 @@
-"""Studies built in code: the schema's models as input, and their tables as a study file has them."""
+"""Studies built in code: the schema's models as input, and the tables of a study file that they make."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Sections(TypedDict, total=False):
 
 
 def find_laws(value: object) -> Iterator[tuple[str, type[CongestionControl]]]:
-    """The congestion controls that the flows in a value were given as classes."""
+    """The congestion controls that flows inside a value were given as classes, with their names."""
     match value:
         case Flow():
             yield from value._laws.items()
@@ -76,7 +76,7 @@ def find_laws(value: object) -> Iterator[tuple[str, type[CongestionControl]]]:
 
 
 def to_plain(value: object) -> object:
-    """The value with every model in it as the table that a study file has: what was set, units in text."""
+    """The value with each model in it as a table of a study file: only keys that were set, units as text."""
     match value:
         case BaseModel():
             return value.model_dump(mode="json", by_alias=True, exclude_unset=True)

@@ -173,7 +173,7 @@ class Way(Strict):
 
     @property
     def has_queue(self) -> bool:
-        """Whether anything is said of its queue."""
+        """Whether any key of its queue is given."""
         return any(key is not None for key in (self.buffer, self.queue, self.mark_above, self.shaper))
 
 
@@ -185,7 +185,7 @@ class Reverse(Way):
 
 
 class Network(Way):
-    """What the shorthands have in common."""
+    """The keys that the short forms of networks have in common."""
 
     model_config = ConfigDict(json_schema_extra=_complete)
 

@@ -1,6 +1,6 @@
 """QUIC stacks in place of TCP: `stack = "quinn"` in the short form, `profile = "quinn"` in a group.
 
-What they are and which options each has is the engine's (`_core.kinds`), and so are the checks of values.
+The engine defines the stacks and their options (`_core.kinds`), and checks the values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def congestion_controls(stack: str) -> tuple[str, ...]:
 
 
 def table(stack: str, given: Mapping[str, Any], at: KeyPath) -> dict[str, Any]:
-    """A group of this stack as the engine takes it."""
+    """The scenario's table for a group of this stack."""
     if "window_law" in given:
         right = f"write cc = {given['window_law']!r}"
         raise problem_at((*at, "window_law"), f"{stack} has no knobs of TCP", right)

@@ -36,14 +36,14 @@ class StudySpec:
     catalogue: Catalogue = field(repr=False, hash=False)
     #: The tables with short forms written out and changes made.
     raw: Mapping[str, Any] = field(repr=False, compare=False)
-    #: The path in the file of parts of `raw` that were written elsewhere.
+    #: Path in `raw` -> path in the file, for parts that short forms were expanded to.
     origins: Mapping[KeyPath, KeyPath] = field(repr=False, compare=False)
     outline: schema.Outline = field(repr=False, compare=False)
     claims: schema.Claims = field(repr=False, compare=False)
 
     @property
     def name(self) -> str:
-        """What results and messages call it."""
+        """The study's name in results and messages."""
         return self.document.name
 
     @property
@@ -68,7 +68,7 @@ class StudySpec:
 
     @property
     def place(self) -> Place:
-        """Makes errors that know their file and line."""
+        """Adds the file and line to errors."""
         return place_in(self.document, self.raw, self.origins)
 
     @property
@@ -95,7 +95,7 @@ class StudySpec:
         values: Mapping[str, schema.Scalar],
         then: Callable[[schema.Model], T],
     ) -> T:
-        """What `then` makes of a cell's model; every error is put at its key."""
+        """The result of `then` for a cell's model; every error gets the place of its key."""
         raw = {key: _copied(self.raw[key]) for key in SETTABLE if key in self.raw}
         written: list[Written] = []
         settings: list[tuple[str, AxisSetting]] = [
@@ -126,7 +126,7 @@ class StudySpec:
             raise findings.error() from None
 
     def locate_refusal(self, error: StudyError, values: Mapping[str, schema.Scalar]) -> StudyError:
-        """What the core says of a cell's scenario, at its key in the study."""
+        """An error that the engine reports for a cell's scenario, at its key in the study."""
 
         def refuse(model: schema.Model) -> StudyError:
             raise error
@@ -147,7 +147,7 @@ class StudySpec:
 
 
 def _copied(value: Any) -> Any:
-    """A copy of what TOML gives, whose values never change; `deepcopy` takes several times as long."""
+    """A copy of tables from TOML, whose values never change; `deepcopy` takes several times as long."""
     if isinstance(value, dict):
         return {key: _copied(item) for key, item in value.items()}
     return [_copied(item) for item in value] if isinstance(value, list) else value
@@ -156,11 +156,11 @@ def _copied(value: Any) -> Any:
 def _find_more(
     sections: Mapping[str, Any], first: StudyError, then: Callable[[schema.Model], object]
 ) -> list[StudyError]:
-    """What else is wrong in a cell: without the keys that do not fit, as far as they can be left out."""
+    """Further errors in a cell, found after the keys with the first errors are left out."""
     rest, paths = _copied(sections), [other.path or () for other in (first, *first.others)]
     for path in paths:
         leave_out(rest, path)
-    emptied = [path[:-1] for path in paths if _at(rest, path[:-1]) == {}]  # lacks what it has to have
+    emptied = [path[:-1] for path in paths if _at(rest, path[:-1]) == {}]  # now lacks required keys
     try:
         then(validate(schema.Model, rest))
     except StudyError as more:
@@ -175,7 +175,7 @@ def _find_more(
 
 
 def _at(tables: Any, path: KeyPath) -> Any:
-    """What is at a path; None if nothing is."""
+    """The value at a path; None if there is none."""
     for step in path:
         if isinstance(tables, Mapping):
             tables = tables.get(step)
@@ -187,12 +187,12 @@ def _at(tables: Any, path: KeyPath) -> Any:
 
 
 def _nested(inner: KeyPath, other: KeyPath) -> bool:
-    """Whether one path leads to the other's key, or to something inside it."""
+    """Whether one of two paths contains the other."""
     return inner[: len(other)] == other or other[: len(inner)] == inner
 
 
 def _blamed(error: StudyError, place: Place, written: Sequence[Written]) -> StudyError:
-    """An error in a cell's model at its key, or at that of the axis that set the value."""
+    """An error in a cell's model, at its key or at the axis that set the value."""
     for path, key, value in reversed(written):
         if error.path and _nested(error.path, path):
             problem = f"{error.problem} (in {dotted_key(place.raw, error.path)}, set by {key} = {value!r})"
@@ -217,7 +217,7 @@ def place_in(document: Document, raw: Mapping[str, Any], origins: Mapping[KeyPat
 class Catalogue:
     """The congestion controls that a study can name next to the engine's."""
 
-    #: Congestion controls of the user's own, by what the study calls them; never from a study file.
+    #: Congestion controls of the user's own, by their names in the study; a study file cannot define them.
     laws: Mapping[str, LawCode] = field(default_factory=dict)
     #: The congestion controls of the kernels that could run the study, by the kernels' names.
     kernel_laws: Callable[[], Collection[str]] = field(default=frozenset, repr=False, compare=False)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-#: What is longer gets a table with a heading in place of braces.
+#: A table that is longer on one line gets a heading in place of braces.
 LONGEST_LINE = 110
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
@@ -21,7 +21,7 @@ def dumps(tables: Mapping[str, Any]) -> str:
 
 def _table(table: Mapping[str, Any], at: list[str], lines: list[str]) -> None:
     tables = {key: value for key, value in table.items() if isinstance(value, Mapping) or _is_tables(value)}
-    # All or none inline: tables with headings come last, and the order of axes has a meaning.
+    # All inner tables are inline or none is: those with headings come last, and the order of axes matters.
     inline = bool(at) and all(len(line(*item)) <= LONGEST_LINE for item in tables.items())
     nested: list[tuple[str, Any]] = []
     for key, value in table.items():

@@ -1,6 +1,4 @@
-"""Quantities as people write them. The strict parsing itself is the core's (`cwndlab-units`); here are the
-types of the schema.
-"""
+"""Quantities with units, as types of the schema. The Rust crate `cwndlab-units` parses their texts."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from cwndlab.base.errors import StudyError, nearest
 
 
 def _parse(value: object, parse: Callable[[str], int], kind: str, example: str) -> int:
-    """What the core reads of a text; ValueError says what would be right, and names the nearest unit."""
+    """The integer that `parse` reads; ValueError says what would be right, and names the nearest unit."""
     if not isinstance(value, str):
         raise ValueError(
             f'{value!r} is not a {kind}; write a number and its unit in quotes, like "{example}"'
@@ -57,7 +55,7 @@ def parse_bytes(value: object) -> int:
 
 
 def parse_share(value: object) -> float:
-    """0.02 of "2%"."""
+    """0.02 for "2%"."""
     try:
         kind, share = _core.parse_quantity(value) if isinstance(value, str) else ("", 0.0)
     except ValueError:
@@ -73,8 +71,8 @@ def text_schema(example: str, what: str) -> Any:
 
 
 def _writer(digits: int, zero: str, **units: int) -> Callable[[int], str]:
-    """Writes the core's integer in the largest of these units in which it has at most so many digits after
-    the point; 0 is written as `zero`.
+    """Makes the function that writes an integer in the largest of these units in which it has at most
+    `digits` digits after the point; 0 is written as `zero`.
     """
 
     def write(value: int) -> str:

@@ -1,4 +1,4 @@
-"""Turns what pydantic finds into errors that say where, what, and what would be right."""
+"""Turns pydantic's errors into ones that say where, what is wrong, and what would be right."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Found(NamedTuple):
     path: KeyPath
     problem: str
     right: str | None
-    #: What explains others has a lower rank: an unknown key, what is then missing, a wrong value.
+    #: 0 for an unknown key, 1 for a missing key, more for a wrong value; errors of low rank explain others.
     rank: int
 
 
@@ -40,7 +40,7 @@ def validate(model: type[M], data: Mapping[str, Any]) -> M:
         misfits = [_Found(*_explain(model, data, detail)) for detail in error.errors(include_url=False)]
     except RecursionError:
         raise problem_at((), "it is nested too deeply") from None
-    # The errors of a union's other branches follow from this one.
+    # An error may follow from one before it, as those of a union's other branches do.
     misfits.sort(key=lambda item: (item.rank, -len(item.path)))
     causes: list[_Found] = []
     for item in misfits:
@@ -51,7 +51,7 @@ def validate(model: type[M], data: Mapping[str, Any]) -> M:
 
 
 def _alternatives(item: _Found, misfits: Sequence[_Found]) -> str | None:
-    """What would be right; of a wrong type, what every branch of its union takes."""
+    """What would be right; for a wrong type, the types of all branches of its union."""
     if item.rank != _WRONG_TYPE:
         return item.right
     same = [misfit for misfit in misfits if misfit.rank == _WRONG_TYPE and misfit.path == item.path]
@@ -68,8 +68,8 @@ def validate_at(place: Place, model: type[M]) -> M:
 
 
 def _explains(cause: _Found, item: _Found) -> bool:
-    """Whether an error follows from one that is known: it has the same location, or what an unknown key
-    meant to set is missing.
+    """Whether an error follows from a cause: one path contains the other, or `cause` is an unknown key next
+    to the missing key of `item`, which it may have meant.
     """
     shorter = min(len(cause.path), len(item.path))
     if cause.path[:shorter] == item.path[:shorter]:
@@ -77,7 +77,7 @@ def _explains(cause: _Found, item: _Found) -> bool:
     return (cause.rank, item.rank) == (0, 1) and cause.path[:-1] == item.path[:-1]
 
 
-#: The unit that is meant where one is left out.
+#: The unit to suggest for a number without one.
 _UNITS = {
     "rtt": "ms",
     "delay": "ms",
@@ -120,7 +120,7 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[K
             if (replacement := _FORMER.get((candidate.__name__, key))) is not None:
                 return path, f"there is no key {key!r} any more", f"write {replacement(table)}", 0
         keys = [field.alias or name for model in models for name, field in model.model_fields.items()]
-        keys = [name for name in keys if name != key]  # of another form of the value
+        keys = [name for name in keys if name != key]  # another model of a union may have the key
         return path, f"unknown key {key!r}", nearest(key, keys), 0
     if kind == "missing":
         return path, "this key is missing", _example(model, path, data), 1
@@ -170,7 +170,7 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[K
 
 
 def _with_unit(path: KeyPath, given: object) -> str | None:
-    """A number with the unit that is meant where one is left out; None if it is large."""
+    """A small number with the unit to suggest for it; None for other values."""
     unit = _UNITS.get(str(path[-1])) if path else None
     is_small = isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < 10_000
     return f"{given:g}{unit}" if is_small and unit is not None else None
@@ -201,7 +201,7 @@ def _path_in(data: Any, detail: ErrorDetails) -> KeyPath:
 
 
 def _models(annotation: Any) -> list[Any]:
-    """What a union or an annotated type may be."""
+    """The types that a union or an annotated type allows."""
     if get_origin(annotation) is Annotated:
         return _models(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
@@ -210,7 +210,7 @@ def _models(annotation: Any) -> list[Any]:
 
 
 def _models_at(model: type[BaseModel], path: Sequence[str | int], data: Any) -> list[type[BaseModel]]:
-    """The models at `path`."""
+    """The models that the value at `path` may have."""
     here: list[Any] = [model]
     for step in path:
         following: list[Any] = []
@@ -276,7 +276,7 @@ def leave_out(given: dict[str, Any], path: KeyPath) -> None:
     inside = given.get(str(key))
     index = further[0] if further else None
     entry = None
-    if isinstance(inside, list) and isinstance(index, int) and index < len(inside):  # or left out
+    if isinstance(inside, list) and isinstance(index, int) and index < len(inside):  # else left out already
         entry = inside[index]
     if isinstance(entry, dict):
         if len(further) > 1:

@@ -24,7 +24,7 @@ def label(value: object) -> str:
 
 
 def same_value(a: object, b: object) -> bool:
-    """Whether two axis values are the same: the one notion of it, in selections, grids, `set` and results."""
+    """Whether two axis values are the same, by the rule of all selections, grids, `set` and results."""
     return label(a) == label(b)
 
 
@@ -54,13 +54,13 @@ def select_values(wanted: Any, choices: Iterable[object], unit: str | None) -> l
 
 
 def find_value(item: object, choices: Collection[T], unit: str | None) -> T | None:
-    """The one of the known values that a selection means by 10, "10", "10.0" or "10Mbps"."""
+    """The choice that a selection means by 10, "10", "10.0" or "10Mbps"; None if there is no such choice."""
     written, value = parse(item, unit)
     return next((v for v in choices if same_value(v, written) or same_value(v, value)), None)
 
 
 def parse(item: object, unit: str | None) -> tuple[str, Any]:
-    """An axis value as text, "41ms" as its number in the unit of the axis, and as the value it reads as."""
+    """An axis value as text ("41ms" is converted to the unit of the axis), and the value of that text."""
     written = text(item).strip()
     match = re.fullmatch(r"([-+.\deE]+)\s*([^\d\s.]+)", written)
     if match is not None and unit is not None:

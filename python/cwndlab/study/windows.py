@@ -46,9 +46,9 @@ def resolve_windows(model: schema.Model, quantities: Sequence[schema.Quantity]) 
 
 
 def _intervals(start: int, end: int, interval: object, at: KeyPath) -> dict[str, list[int]]:
-    """Windows whose edges are those of the intervals: the engine keeps counters at the edges of windows."""
+    """Windows with the edges of all intervals, because the engine keeps counters at the edges of windows."""
     if not isinstance(interval, int | float) or isinstance(interval, bool) or not interval > 0:
-        return {}  # the metric's options say what is wrong
+        return {}  # the check of the metric's options reports it
     edges = interval_edges(start, end, interval, (*at, "interval"))
     pairs = list(itertools.pairwise(edges))
     return {f"{a} to {b} ns": [a, b] for a, b in [*pairs[::2], *pairs[-1:]]}
