@@ -7,8 +7,8 @@
 //!
 //! Call order: [`Link::offer`]; then [`Link::arrive`] at the time that [`Link::next_arrival`] returns, and
 //! [`Link::serve`] at the time that [`Link::next_service`] returns. A driver keeps one pending event for the
-//! next arrival and one for the next service. If a packet departs at the time at which another one is offered, it has
-//! left the queue before.
+//! next arrival and one for the next service. A packet that departs at the time at which another one is offered has
+//! already left the queue.
 
 mod accept;
 mod counters;
@@ -59,7 +59,7 @@ enum Discipline<P> {
 #[derive(Debug)]
 struct Served<P> {
     queue: DepartureQueue<P>,
-    /// [`DepartureQueue::packets`], for which the kind of queue would have to be found.
+    /// A copy of [`DepartureQueue::packets`], which can be read without dispatching on the kind of queue.
     waiting: u32,
     /// The time at which [`Link::serve`] is due: the end of the current transmission, or the time at which a class
     /// comes within its limit again.
@@ -100,7 +100,7 @@ pub struct Link<P> {
     free_at: Time,
     /// Packets between their acceptance (or dequeue) and their arrival at the far end.
     ring: Ring<InFlight<P>>,
-    // Not next to the counter of bytes: the compiler would update both by vector instructions, which takes more of them.
+    // Not next to the counter of bytes: the compiler would update both by vector instructions, and use more of them.
     backlog_bytes: u64,
     /// Position in the ring of the first packet that may not have departed yet. Advanced only when the queue length is
     /// needed.
@@ -200,8 +200,8 @@ impl<P: Packet> Link<P> {
         self.plain && self.has_room()
     }
 
-    /// Whether several packets can arrive at the same instant. Packets of a constant rate follow one another, unless the
-    /// smallest, an IP header, takes less than half a nanosecond.
+    /// Whether several packets can arrive at the same instant. At a constant rate they cannot, unless the smallest
+    /// packet, an IP header, takes less than half a nanosecond.
     pub fn bunches(&self) -> bool {
         self.impaired.is_some() || self.capacity.is_some() || self.serializer.time(20) == Time::ZERO
     }

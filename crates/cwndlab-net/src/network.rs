@@ -1,6 +1,6 @@
-//! The driver of links. It offers packets to links, takes what arrives, and serves queues that decide at departure. The
-//! simulator and the router both drive their links by it, so a packet that takes the same draws has the same history in
-//! both.
+//! The driver of links. It offers packets to links, takes packets that arrive, and serves queues that decide at
+//! departure. The simulator and the router both drive their links by it, so the same random numbers give a packet the
+//! same history in both.
 //!
 //! [`Network`] is a trait, not a type that owns its links, because deliveries call back: an endpoint that gets a packet
 //! answers into the same network.
@@ -34,7 +34,8 @@ pub struct Wire<P> {
     pub ordinary: bool,
     /// Whether [`Wire::take_early`] may be called.
     pub early: bool,
-    /// Whether [`Link::arrive_plain`] may be called and nobody asks what else is known of the arrival.
+    /// Whether [`Link::arrive_plain`] may be called: neither [`Network::on_arrived`] nor the argument `more` of
+    /// [`Network::on_delivered`] is requested.
     pub passes: bool,
 }
 
@@ -114,7 +115,7 @@ impl<P: Packet> Wire<P> {
         }
     }
 
-    /// Takes the arrival for which the event now was scheduled, from a link that `passes`.
+    /// Takes the packet whose arrival event is being handled, from a link that `passes`.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub fn arrive(&mut self, schedule: &mut impl Schedule, index: u32) -> &P {
@@ -126,8 +127,8 @@ impl<P: Packet> Wire<P> {
         packet
     }
 
-    /// After an offered packet was queued: whether nothing is left to schedule or to report. False if that is not
-    /// obvious.
+    /// After an offered packet was queued: whether nothing is left to schedule or to report. May be false although
+    /// nothing is; then the full path decides.
     #[inline]
     fn only_queued(&self) -> bool {
         !self.arrival_due.is_never() && !self.watched && self.link.only_queued(self.service_due)

@@ -26,7 +26,7 @@ impl<P: Packet> Link<P> {
         self.backlog_bytes + u64::from(bytes) <= u64::from(self.room_bytes)
     }
 
-    /// Whether the queue would accept a packet of `bytes` now, as the number of packets or bytes ahead of it shows. Updates
+    /// Whether the number of packets or bytes ahead is so small that the queue accepts a packet of `bytes`. Updates
     /// `max_packets` if so.
     #[allow(clippy::inline_always)]
     #[inline(always)]
@@ -157,8 +157,8 @@ impl<P: Packet> Link<P> {
         arrival
     }
 
-    /// The transmission time of a packet of `bytes`, the last one from now on.
-    #[cold] // so that the compiler puts the call elsewhere
+    /// Computes the transmission time of a packet of `bytes`, and stores both as those of the last packet.
+    #[cold] // so that the compiler moves the call out of the hot code
     fn service_of(&mut self, bytes: u32) -> Time {
         (self.last_bytes, self.last_service) = (bytes, self.serializer.time(bytes));
         self.last_service
