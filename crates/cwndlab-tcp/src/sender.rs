@@ -64,7 +64,7 @@ pub(crate) struct Extra {
     pub delays: bool,
     /// The send buffer, if it is limited.
     pub buffer: Option<Box<SendBuffer>>,
-    /// If data leaves in trains as in Linux.
+    /// The trains, if data leaves in trains as in Linux.
     pub trains: Option<Box<Trains>>,
     /// Whether an external law is attached, which may set a timer.
     pub has_law_timer: bool,
@@ -200,14 +200,15 @@ impl Sender {
         self.buffer().is_some_and(SendBuffer::lacks_room)
     }
 
-    /// Tells the send buffer of a window that the peer offers.
+    /// Passes a window that the peer advertises to the send buffer.
     pub fn note_offer(&mut self, window: u32) {
         if let Some(buffer) = self.buffer_mut() {
             buffer.note_window(u64::from(window));
         }
     }
 
-    /// Takes the valid SACK blocks of an ACK, lowest first, before they are recorded.
+    /// Passes the valid SACK blocks of an ACK, lowest first, to the trains or the send buffer. Call it before the
+    /// blocks are recorded.
     pub fn note_blocks(&mut self, blocks: impl Iterator<Item = (u64, u64)>) {
         let (mss, reported) = (self.snd.mss, &self.outstanding.reported);
         match self.extra.as_deref_mut() {
@@ -250,7 +251,7 @@ impl Sender {
     pub fn refill(&mut self, in_flight: u64) {
         let mss = u64::from(self.snd.mss);
         let s = &self.snd;
-        // Linux looks for the first time after it has sent a segment (`tcp_event_new_data_sent`), unless pacing holds it.
+        // Linux first checks after it has sent a segment (`tcp_event_new_data_sent`), unless pacing holds that back.
         let has_sent = self.pacer().is_some() || self.trains().is_some();
         let sent_first = if has_sent { 0 } else { s.end.min(s.edge).saturating_sub(s.nxt).min(mss) };
         self.expand_buffer(in_flight + sent_first);
@@ -345,7 +346,7 @@ impl Sender {
         self.cc.change(cfg, now, change, self.snd.mss);
     }
 
-    /// What decides about data in order.
+    /// The rules for sending data in order.
     pub fn in_order<'a>(&'a self, cfg: &'a TcpConfig) -> InOrder<'a> {
         let Sender { fin, window_bits, small_end, .. } = *self;
         InOrder { cfg, fin, window_bits, small_end, socket: self.socket() }

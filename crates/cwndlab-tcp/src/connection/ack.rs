@@ -284,14 +284,14 @@ impl Connection {
         self.note_written();
     }
 
-    /// Lets the application write on after a call whose data was sent.
+    /// Lets the application make its next call after one whose data was sent.
     pub(super) fn write_on(&mut self) {
         let in_flight = self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding);
         self.sender.fill(in_flight);
         self.note_written();
     }
 
-    /// After a close, the FIN follows once everything is in the send buffer.
+    /// Sets whether a FIN follows the data: after a close, once everything written is in the send buffer.
     pub(super) fn note_written(&mut self) {
         self.sender.fin = self.closing && self.ends_by_fin && !self.sender.is_blocked();
     }
@@ -331,7 +331,7 @@ impl Connection {
     fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &AckReport) {
         let outcome = self.decide(cfg, report);
         if report.ece && report.kind != AckKind::Old && cfg.detects_before_echo() {
-            self.on_echo(cfg, report); // if the ACK reveals no loss (`tcp_try_to_open`)
+            self.on_echo(cfg, report); // Linux looks for losses first (`tcp_try_to_open`)
         }
         if outcome.began {
             self.note_beginning(cfg, report.now);

@@ -87,7 +87,7 @@ impl Connection {
             && self.recovery.is_calm(&s.outstanding)
     }
 
-    /// Decides for a connection that paces and has no other [`Control`] segment to send.
+    /// Decides for a connection that paces and has no [`Control`] segment to send.
     #[inline(always)]
     pub(super) fn paced_gate(&mut self, cfg: &TcpConfig, now: Time) -> Go {
         if self.is_idle() {
@@ -152,8 +152,8 @@ impl Connection {
         cfg.grow_only_if_cwnd_limited.then_some(Go::CwndFull)
     }
 
-    /// Decides in any state in which no [`Control`] segment is to be sent. Returns the data that may go, or what goes
-    /// without any.
+    /// Decides in any state in which no [`Control`] segment is to be sent. Returns the data that may be sent, or what
+    /// may be sent without data.
     #[inline(never)]
     pub(super) fn gate_any(&mut self, cfg: &TcpConfig, now: Time) -> Result<Piece, Go> {
         if matches!(self.control, Control::AskPacer | Control::AskTrain) {
@@ -190,7 +190,7 @@ impl Connection {
         Err(self.without_data())
     }
 
-    /// What goes if no data does.
+    /// What may be sent if no data may: an ACK, if one is due.
     #[inline]
     fn without_data(&self) -> Go {
         if self.receiver.ack_now {

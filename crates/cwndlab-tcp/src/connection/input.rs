@@ -14,8 +14,8 @@ use crate::state::{CloseReason, State};
 use crate::timers::Timer;
 
 impl Connection {
-    /// Handles an arriving segment. Returns true if the connection was established and still is, and has received no
-    /// FIN. False if that is not obvious.
+    /// Handles an arriving segment. Returns true only if the connection was established and still is, and has received
+    /// no FIN. May return false although that is so.
     #[inline(never)]
     pub fn handle_segment(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
         if seg.sack.len == 0 && seg.accecn.is_none() {
@@ -197,7 +197,7 @@ impl Connection {
                     self.enter_time_wait(cfg, now);
                 }
             } else if self.receiver.nxt < end as u64 {
-                // The FIN is out of order (RFC 5681, section 4.2). Linux withholds its ACK as that of data.
+                // The FIN is out of order (RFC 5681, section 4.2). Linux may withhold its ACK, as that of data.
                 let is_decided = seg.len > 0 && cfg.ack_policy == AckPolicy::Linux;
                 self.receiver.ack_now |= !is_decided;
             }

@@ -18,7 +18,7 @@ use crate::timers::Timer;
 const SACK_HEAD_BYTES: u32 = 4;
 const SACK_BLOCK_BYTES: u32 = 8;
 /// Maximum number of SACK blocks in a segment with timestamps, and in one without.
-const BLOCKS_BESIDE_TIMESTAMPS: usize = 3;
+const BLOCKS_WITH_TIMESTAMPS: usize = 3;
 const BLOCKS: usize = 4;
 
 impl Connection {
@@ -86,7 +86,7 @@ impl Connection {
             }
             let exceeds_window = self.sender.snd.end - self.sender.snd.nxt > self.sender.cc.cwnd();
             if exceeds_window && self.sender.calls_again() && self.sender.trains().is_none() {
-                self.write_on(); // the first call's data does not go at once through the restart window
+                self.write_on(); // the data of the first call exceeds the restart window
             }
         }
     }
@@ -145,7 +145,7 @@ impl Connection {
         let s = &mut self.sender;
         let last = match s.buffer_mut() {
             None => end >= s.snd.end,
-            // Before its FIN an application writes with MSG_MORE, so that both share a segment: it is not pushed.
+            // The last data before a FIN is written with MSG_MORE, so that both share a segment, which is not pushed.
             Some(buffer) => !fin && buffer.is_pushed(end),
         } || s.trains().is_some_and(|trains| trains.is_pushed(now, end - u64::from(fin)));
         let flags =
@@ -220,7 +220,7 @@ impl Connection {
     /// The SACK blocks of a segment with `len` bytes of payload, as many as keep it within the MSS (RFC 6691).
     #[inline(never)]
     fn blocks(&mut self, cfg: &TcpConfig, len: u32) -> SackBlocks {
-        let fit = if self.agreed.timestamps { BLOCKS_BESIDE_TIMESTAMPS } else { BLOCKS };
+        let fit = if self.agreed.timestamps { BLOCKS_WITH_TIMESTAMPS } else { BLOCKS };
         let most = fit.min(usize::from(cfg.sack_blocks));
         let room = self.sender.snd.mss.saturating_sub(len + SACK_HEAD_BYTES) / SACK_BLOCK_BYTES;
         let most = if len == 0 { most } else { most.min(room as usize) };

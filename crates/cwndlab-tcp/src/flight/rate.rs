@@ -125,7 +125,7 @@ pub(crate) struct RateSampler {
     /// The most recently sent segment that the current ACK reports.
     newest: Option<(Stamp, Sent)>,
     min_rtt: WindowedMin,
-    /// The clock of which all times here are.
+    /// The clock that all times here are read from.
     clock: Clock,
 }
 

@@ -64,7 +64,7 @@ fn delivered(ack: &AckReport, flight: &Flight) -> u64 {
     twice(ack) + flight.arrived().iter().map(|arrived| arrived.sent.end - arrived.sent.start).sum::<u64>()
 }
 
-/// Returns bytes as proportional rate reduction counts them. Linux counts packets, of which the last may be shorter.
+/// Returns bytes as proportional rate reduction counts them: in Linux, rounded up to whole packets.
 fn counted(v: &View<'_>, bytes: u64) -> u32 {
     let unit = if v.cfg.reduces_by_packets() { u64::from(v.s.mss) } else { 1 };
     bytes.next_multiple_of(unit) as u32
@@ -76,7 +76,7 @@ fn cut_for_loss(v: &View<'_>, delivered: u64) -> WindowChange {
     WindowChange::Cut { event, flight_bytes, recover_fs: recover_fs(v, delivered) }
 }
 
-/// Returns by how many segments data was reordered; at most Linux's `tcp_max_reordering`.
+/// Converts the distance by which data was reordered from bytes to segments; at most Linux's `tcp_max_reordering`.
 fn segments_apart(bytes: u64, mss: u32) -> u32 {
     bytes.div_ceil(u64::from(mss)).min(300) as u32
 }
@@ -86,7 +86,7 @@ fn quarter(cfg: &TcpConfig, s: &SendState) -> Time {
     counted_time(cfg, Time::from_nanos(s.rtt.min_rtt().as_nanos() / 4))
 }
 
-/// Returns a waiting time as it is counted: in Linux in whole microseconds, as the times that it is compared with.
+/// Returns a waiting time as it is counted: in Linux in whole microseconds, like the times that it is compared with.
 fn counted_time(cfg: &TcpConfig, time: Time) -> Time {
     Time::from_nanos(if cfg.counts_microseconds() { time.as_nanos() / 1000 * 1000 } else { time.as_nanos() })
 }
@@ -152,8 +152,8 @@ impl Rack {
         Rack { by_duplicates: true, reordering: cfg.dup_thresh, ..Rack::new() }
     }
 
-    /// Whether a DSACK that reports this many segments counts, of which `again` were retransmitted so far. In Linux it
-    /// does not if more are reported than were retransmitted: the network duplicates packets (`tcp_dsack_seen`).
+    /// Whether a DSACK that reports this many segments counts. `again`: segments retransmitted so far. In Linux it does
+    /// not if DSACKs have reported more than were retransmitted: the network duplicates packets (`tcp_dsack_seen`).
     pub fn believes_dsack(&mut self, cfg: &TcpConfig, segments: u32, again: u32) -> bool {
         self.twice += segments;
         self.twice <= again || !cfg.doubts_dsacks()
@@ -239,7 +239,7 @@ impl Rack {
             Phase::Open | Phase::Reduced => true,
         };
         let again = v.flight.tally().again;
-        // Linux looks for losses only if this ACK or an earlier one has told something new (`tcp_rack_mark_lost`).
+        // Linux looks for losses only if RACK's state has changed since it last did (`tcp_rack_mark_lost`).
         let informed = looks && std::mem::take(&mut self.advanced);
         let found = if self.by_duplicates {
             looks && self.detect_by_duplicates(v, advanced)

@@ -45,8 +45,8 @@ impl Rack {
         }
     }
 
-    /// Bounds the count: of what is outstanding at least the lost segments, or one, have not arrived. More duplicates
-    /// than that show reordering (`tcp_check_reno_reordering`).
+    /// Bounds the count of duplicates: of the outstanding segments, the lost ones, or at least one, have not arrived.
+    /// More duplicates than the others show reordering (`tcp_check_reno_reordering`).
     fn bound_duplicates(&mut self, v: &mut View<'_>, acked: u32) {
         let out = v.flight.len() as u32;
         let most = out - v.flight.tally().lost.max(1).min(out);

@@ -28,7 +28,7 @@ impl Rack {
     /// Limited Transmit is off and no episode is in progress, the bytes that SACK or duplicate ACKs have reported; otherwise 0.
     pub(super) fn account(&self, v: &ViewRef<'_>) -> (Room, u64) {
         let in_flight = self.in_flight(v.s, v.flight);
-        // In Linux cwnd limits, too, what may be sent when the reordering timer finds a loss between two ACKs.
+        // In Linux, cwnd also limits what may be sent when the reordering timer finds a loss between two ACKs.
         let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.cfg.repairs_within_cwnd();
         let allowance = v.cc.allowance().filter(|_| shaped);
         let window = allowance.map_or_else(|| v.window(), |allowance| in_flight + u64::from(allowance));

@@ -28,10 +28,10 @@ pub(super) struct Deadlines {
     pub timeout: Time,
     pub reordering: Time,
     pub probe: Time,
-    /// When the probe's timer was last set so that it need not be set again for new data sent at the same time;
-    /// [`Time::MAX`] if an ACK or an expiry has followed.
+    /// When the probe's timer was last set to the time that new data sent at once would also set it to; [`Time::MAX`]
+    /// if an ACK or an expiry has followed.
     pub probed_at: Time,
-    /// If so, when the pacer then allowed a segment; that time if it did at once.
+    /// When the pacer allowed the next segment, as of `probed_at`; equal to it if the pacer allowed one at once.
     pub probed_until: Time,
     /// When the pacer next allows a segment; zero if nothing is paced.
     pub paced_until: Time,
@@ -68,7 +68,8 @@ fn left_of_timeout(v: &View<'_>, now: Time) -> Time {
     v.flight.first().map_or(Time::MAX, |first| v.s.rtt.rto(&v.cfg.rto).saturating_sub(v.cfg.elapsed(first.at, now)))
 }
 
-/// Returns the probe timeout (`TLP_calc_PTO`; RFC 8985, section 7.2), if a probe may be scheduled.
+/// Returns the probe timeout (`TLP_calc_PTO`; RFC 8985, section 7.2). [`Rack::probe_wait`] says if a probe may be
+/// scheduled.
 #[inline]
 fn probe_timeout(v: &View<'_>) -> Time {
     let srtt = v.s.rtt.srtt(&v.cfg.rto);
@@ -94,8 +95,7 @@ fn is_within_timeout(v: &View<'_>, time: Time) -> bool {
 }
 
 impl Rack {
-    /// Sets the timer after an ACK. `informed`: RACK's state has changed since losses were last looked for, which was
-    /// done now.
+    /// Sets the timer after an ACK. `informed`: RACK's state has changed, and losses have been looked for since.
     pub(super) fn set_timer(&mut self, v: &mut View<'_>, arrivals: &Arrivals, informed: bool) {
         let Arrivals { now, advanced, .. } = *arrivals;
         if !v.cfg.recovery.has_linux_timers() {
@@ -103,11 +103,11 @@ impl Rack {
                 self.deadlines.probe = self.probe_wait(v).map_or(Time::MAX, |wait| v.cfg.expiry(now, wait));
             }
         } else if v.s.una == v.s.max {
-            // The timer is stopped.
+            // Nothing is outstanding: `Connection::restart_timer` has stopped the timer already.
         } else if informed && !self.deadlines.reordering.is_never() {
             let wait = self.deadlines.reordering.saturating_sub(now) + allowance(v.cfg);
             self.set(v, now, Reason::Reordering, wait.min(v.s.rtt.rto(&v.cfg.rto)));
-        } else if advanced || tells_of_time_before_first(v, arrivals) {
+        } else if advanced || reports_earlier_data(v, arrivals) {
             self.probe_after_ack(v, now);
         }
     }
@@ -125,8 +125,8 @@ impl Rack {
         }
     }
 
-    /// Sets the timer after an ACK that [`Rack::take_calm`] processed. Returns false, with no effect, if not only the
-    /// probe's timer has to be set.
+    /// Sets the timer for a probe after an ACK that [`Rack::take_calm`] processed. Returns false, with no effect, if
+    /// [`Rack::set_any_calm_timer`] has to decide.
     #[inline]
     pub fn set_calm_timer(&mut self, v: &mut View<'_>, now: Time) -> bool {
         if !v.cfg.recovery.has_linux_timers() || v.s.una == v.s.max || self.by_duplicates {
@@ -201,8 +201,8 @@ impl Rack {
         true
     }
 
-    /// Notes that the probe's timer need not be computed again for new data sent now. The probe waits longer if a single
-    /// segment is outstanding.
+    /// Notes that new data sent now would set the probe's timer to the same time. Not if a single segment is
+    /// outstanding: its probe timeout includes the allowance for a delayed ACK, which ends with a second segment.
     #[inline]
     fn note_probe(&mut self, v: &View<'_>, now: Time) {
         if self.phase == Phase::Open && v.flight.len() > 1 {
@@ -229,8 +229,9 @@ impl Rack {
         true
     }
 
-    /// With Linux's timers: sets the timer for a probe, but to at most `limit` from now. Returns how long the probe
-    /// waits apart from the limit; `None`, with no effect, if no probe may be scheduled.
+    /// With Linux's timers: sets the timer for a probe after its timeout or `limit`, whichever is shorter, plus the
+    /// pacer's delay. Returns the timeout, not shortened by `limit`; `None`, with no effect, if no probe may be
+    /// scheduled.
     #[inline]
     pub(super) fn schedule_probe(&mut self, v: &mut View<'_>, now: Time, limit: Time) -> Option<Time> {
         let wait = self.probe_wait(v)?;
@@ -335,7 +336,7 @@ impl Rack {
 
 /// Whether SACK newly reports data that was sent before the last transmission of the first outstanding segment. In
 /// recovery, reports of data sent later must not postpone that segment's timeout.
-fn tells_of_time_before_first(v: &View<'_>, arrivals: &Arrivals) -> bool {
+fn reports_earlier_data(v: &View<'_>, arrivals: &Arrivals) -> bool {
     let Some(rtt) = arrivals.reported_rtt else { return false };
     v.flight.first().is_some_and(|first| arrivals.now.saturating_sub(rtt) < first.at)
 }

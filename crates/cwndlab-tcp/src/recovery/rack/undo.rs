@@ -57,8 +57,8 @@ impl Evidence {
         self.since != 0 && self.unexplained == Some(0)
     }
 
-    /// Whether an echo had reduced the window, so that nothing can be undone, and the repair of the loss that followed was not
-    /// needed: nothing was sent again, or the ACK echoes an older timestamp.
+    /// Whether an echo had reduced the window, so that nothing can be undone, and the repair of the loss that followed
+    /// was not needed: nothing was retransmitted, or the ACK echoes a timestamp from before the first retransmission.
     pub fn is_of_echo_alone(&self, cfg: &TcpConfig, echo: Option<u32>) -> bool {
         self.since == 0 && self.first_again.is_none_or(|at| echo.is_some_and(|echo| cfg.precedes(echo, at)))
     }
@@ -82,8 +82,8 @@ impl Rack {
         self.evidence.clear();
     }
 
-    /// Remembers that data from `una` on, sent once, has arrived after what SACK reports beyond (`tcp_try_undo_partial`,
-    /// `tcp_check_sack_reordering`).
+    /// Records that data from `una` on, sent once, has arrived after data that SACK reports above it
+    /// (`tcp_try_undo_partial`, `tcp_check_sack_reordering`).
     fn note_reordering(&mut self, v: &View<'_>, una: u64) {
         let inferred = self.by_duplicates && v.s.dup_acks > 0;
         let highest = if inferred { v.s.max } else { v.flight.reported.highest().unwrap_or(v.s.una) };
@@ -99,9 +99,9 @@ impl Rack {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && self.evidence.answers_original(v.cfg, echo) {
             self.note_reordering(v, v.s.max - ack.prior_flight_bytes);
-            // While retransmissions are in flight, neither undo the reduction nor look for losses nor repair any. The original segment
-            // arrived late, so DSACKs will report these retransmissions as unnecessary, and the reduction is undone
-            // then.
+            // While retransmissions are in flight, neither undo the reduction nor look for losses nor repair any. The
+            // original segment arrived late, so DSACKs will report these retransmissions as unnecessary; the reduction
+            // is undone then.
             if v.flight.tally().again > 0 {
                 self.new_only = true;
                 return false;
