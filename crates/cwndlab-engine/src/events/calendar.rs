@@ -1,7 +1,7 @@
 //! The calendar: a ring of days, each a list of its events in order of time.
 //!
-//! 64 days are a *week*, whose days with events are the bits of a word. The calendar knows the current week, not the
-//! current day: the first event is on the first day of this week that has events.
+//! 64 days are a *week*, whose days with events are the set bits of one word. The calendar knows the current week, not
+//! the current day: the first event is on the first day of this week that has events.
 
 use std::num::NonZeroU64;
 
@@ -97,7 +97,7 @@ impl Calendar {
         time >> self.day_bits
     }
 
-    /// The earliest week of whose year `time` is a part.
+    /// The earliest week whose year includes `time`.
     #[inline]
     pub(super) fn comes_into_view(&self, time: u64) -> u64 {
         (self.day(time) / WEEK as u64).saturating_sub(WORDS as u64 - 1)

@@ -52,10 +52,10 @@ impl<P: Probe> Simulation<P> {
         slot.armed = Time::MAX;
         let event = if std::mem::replace(&mut slot.started, true) { Event::Timer } else { Event::Start };
         self.handle(app, event);
-        self.settle();
+        self.poll_dirty();
     }
 
-    pub(super) fn tell(&mut self, end: u32, notice: &Notice) {
+    pub(super) fn notify(&mut self, end: u32, notice: &Notice) {
         let slot = end >> 1;
         let (app, conn) = {
             let conn = &self.conns[slot as usize];

@@ -6,7 +6,8 @@ use crate::packet::Packet;
 use crate::probe::Probe;
 
 impl<P: Probe> Simulation<P> {
-    /// Delivers one of several packets of an instant; `more`: it is not the last. Applications read after the last.
+    /// Delivers one of several packets that arrive at one instant. `more`: others follow. Applications read after the
+    /// last one.
     #[cold]
     pub(super) fn deliver_in_batch(&mut self, packet: &Packet, more: bool) {
         if !self.take_held(packet) {
@@ -19,7 +20,8 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Processes the packet without its application, if that may read later. Returns whether it does.
+    /// Processes the packet without notifying its application, if the application may read later. Returns whether it
+    /// has.
     fn take_held(&mut self, packet: &Packet) -> bool {
         let (end, slot, side) = (packet.to, (packet.to >> 1) as usize, (packet.to & 1) as usize);
         let conn = &mut self.conns[slot];

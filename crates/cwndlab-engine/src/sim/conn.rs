@@ -83,8 +83,8 @@ impl Conn {
         (config, only_data)
     }
 
-    /// As [`Self::has_news`], after the end has taken a segment. `only_data`: nothing can have happened but data in order, as
-    /// [`Connection::handle_segment`] says.
+    /// As [`Self::has_news`], after the end has processed a segment. `only_data`: what [`Connection::handle_segment`]
+    /// returned; if true, only data in order can be new.
     #[inline]
     pub(super) fn has_news_after(&self, end: u32, only_data: bool) -> bool {
         if !only_data {

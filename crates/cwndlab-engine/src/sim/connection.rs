@@ -145,7 +145,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(never)]
     pub(super) fn after_delivery(&mut self, end: u32) {
         self.pump(end, false);
-        self.settle();
+        self.poll_dirty();
         self.retire(end >> 1);
     }
 
@@ -178,7 +178,7 @@ impl<P: Probe> Simulation<P> {
         } else {
             self.after_transmission(end);
         }
-        self.settle();
+        self.poll_dirty();
         self.retire(slot as u32);
     }
 
@@ -198,14 +198,14 @@ impl<P: Probe> Simulation<P> {
 
     /// Polls the ends to which applications have given commands.
     #[inline]
-    pub(super) fn settle(&mut self) {
+    pub(super) fn poll_dirty(&mut self) {
         if !self.dirty.is_empty() {
-            self.settle_dirty();
+            self.poll_all_dirty();
         }
     }
 
     #[inline(never)]
-    fn settle_dirty(&mut self) {
+    fn poll_all_dirty(&mut self) {
         while let Some(end) = self.dirty.pop_front() {
             self.pump(end, false);
         }
@@ -228,7 +228,7 @@ impl<P: Probe> Simulation<P> {
             if self.configs[usize::from(conn.configs[side])].acks_before_answers && !self.transmit(end, &mut expired) {
                 return;
             }
-            self.attend(end);
+            self.notify_application(end);
         }
         if self.transmit(end, &mut expired) {
             self.after_transmission(end);
@@ -331,16 +331,16 @@ impl<P: Probe> Simulation<P> {
     /// Notifies the application of everything that is new at an end, including the consequences of the application's
     /// own commands.
     #[inline(never)]
-    fn attend(&mut self, end: u32) {
-        self.tell_all(end, Self::next_notice);
+    fn notify_application(&mut self, end: u32) {
+        self.notify_all(end, Self::next_notice);
     }
 
     /// Notifies the application of all that `next` returns of an end.
     #[inline]
-    pub(super) fn tell_all(&mut self, end: u32, next: impl Fn(&mut Self, u32) -> Option<Notice>) {
+    pub(super) fn notify_all(&mut self, end: u32, next: impl Fn(&mut Self, u32) -> Option<Notice>) {
         self.notified = end;
         while let Some(notice) = next(self, end) {
-            self.tell(end, &notice);
+            self.notify(end, &notice);
             if let Notice::Finished { .. } = notice {
                 break;
             }
@@ -452,7 +452,7 @@ impl<P: Probe> Simulation<P> {
         if self.last_windows.len() <= end as usize {
             self.last_windows.resize(end as usize + 1, (u32::MAX, 0, 0, window.3));
         }
-        // Mostly it does not, and then nothing is written.
+        // The window is mostly the same; nothing is written then.
         let last = &mut self.last_windows[end as usize];
         let is_new = *last != window;
         if is_new {

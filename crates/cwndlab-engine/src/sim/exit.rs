@@ -74,7 +74,8 @@ impl Exit<'_> {
         }
     }
 
-    /// These fields for a function that is not inlined. Those of [`Self::send`] then stay in registers.
+    /// The same borrows, for a function that is not inlined. It gets its own `Exit`, so that the fields that
+    /// [`Self::send`] uses can stay in registers.
     #[inline]
     fn reborrow(&mut self) -> Exit<'_> {
         let Exit { wires, hops, events, sacks, summary, now, plain_below } = self;
@@ -87,7 +88,7 @@ impl Exit<'_> {
     fn send_accurate(&mut self, conn: &mut Conn, end: u32, cfg: &TcpConfig, mut polled: Polled) -> Option<Packet> {
         let side = (end & 1) as usize;
         let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
-        // Apart from the packet, the header stays in registers.
+        // A header that is not yet part of a packet stays in registers.
         let mut header = Header::default();
         let (option, last) = tcp.poll_accurate(cfg, self.now, &mut polled, &mut header);
         let packet = Packet::with_option(header, &option, peer(end), route, self.sacks);

@@ -97,7 +97,7 @@ impl Payloads {
         self.contents[slot as usize] = content;
     }
 
-    /// What is recorded of a payload.
+    /// What is recorded of a payload; `None` if contents are not recorded.
     pub(super) fn content(&self, slot: u32) -> Option<&Content> {
         self.contents.get(slot as usize)
     }
@@ -233,7 +233,7 @@ impl<P: Probe> Simulation<P> {
     /// Notifies the application, sends what a stack has to send, and schedules its timer.
     #[inline(never)]
     pub(super) fn pump_stack(&mut self, end: u32) {
-        self.tell_all(end, Self::stack_notice);
+        self.notify_all(end, Self::stack_notice);
         let mut payload = std::mem::take(&mut self.outside.buffer);
         while let Some(ecn) = self.outside.end(end).and_then(|endpoint| endpoint.poll_datagram(self.now, &mut payload))
         {
@@ -337,7 +337,7 @@ impl<P: Probe> Simulation<P> {
         outside.payloads.release(packet.payload_slot());
         if self.conns[(end >> 1) as usize].live {
             self.pump_stack(end);
-            self.settle();
+            self.poll_dirty();
         }
         self.retire(end >> 1);
     }
@@ -355,7 +355,7 @@ impl<P: Probe> Simulation<P> {
             self.report_probes(end);
         }
         self.pump_stack(end);
-        self.settle();
+        self.poll_dirty();
         self.retire(end >> 1);
     }
 
