@@ -1,6 +1,6 @@
 //! Routes, resolved once to flat arrays of link indices.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use crate::refusal::{invalid, ScenarioError};
@@ -51,8 +51,19 @@ pub struct Routes {
     explicit: BTreeMap<(u32, u32), usize>,
     /// Links that leave each node, in order of their index.
     leaving: Vec<Vec<u32>>,
-    /// Shortest-path trees, by root: the link by which each node is entered on the way from the root, or [`NO_LINK`].
-    trees: BTreeMap<u32, Rc<[u32]>>,
+    /// Links that enter each node, in order of their index.
+    entering: Vec<Vec<u32>>,
+    /// Shortest-path trees, by root: how each node is entered on the way from the root.
+    trees: BTreeMap<u32, Rc<[Entry]>>,
+}
+
+/// How a tree of shortest paths enters a node.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// [`NO_LINK`] for the root, and for nodes to which no path leads.
+    entered_by: u32,
+    /// Hops from the root; `u32::MAX` if no path leads there.
+    distance: u32,
 }
 
 const NO_LINK: u32 = u32::MAX;
@@ -64,11 +75,13 @@ impl Routes {
     /// Prepares routing in this scenario; no route is resolved yet.
     pub fn new(scenario: &Scenario) -> Routes {
         let mut leaving = vec![Vec::new(); scenario.nodes.len()];
+        let mut entering = leaving.clone();
         for (index, link) in scenario.links.iter().enumerate() {
             leaving[link.from as usize].push(index as u32);
+            entering[link.to as usize].push(index as u32);
         }
         let ends = scenario.routes.iter().enumerate().rev().map(|(index, route)| ((route.from, route.to), index));
-        Routes { leaving, explicit: ends.collect(), ..Routes::default() }
+        Routes { leaving, entering, explicit: ends.collect(), ..Routes::default() }
     }
 
     /// The links on the paths that a run uses between two nodes; empty if there is no path.
@@ -127,25 +140,15 @@ impl Routes {
     }
 
     /// All paths with the fewest hops, those by links of lower index first; at most [`MOST_PATHS`].
-    fn shortest_paths(&self, scenario: &Scenario, from: u32, to: u32) -> Vec<Vec<u32>> {
-        let mut distance = vec![u32::MAX; scenario.nodes.len()];
-        distance[from as usize] = 0;
-        let mut frontier = VecDeque::from([from]);
-        while let Some(node) = frontier.pop_front() {
-            for &index in &self.leaving[node as usize] {
-                let next = scenario.links[index as usize].to as usize;
-                if distance[next] == u32::MAX {
-                    distance[next] = distance[node as usize] + 1;
-                    frontier.push_back(next as u32);
-                }
-            }
-        }
-        let (mut paths, goal) = (Vec::new(), distance[to as usize]);
-        if goal == u32::MAX {
-            return paths;
+    fn shortest_paths(&mut self, scenario: &Scenario, from: u32, to: u32) -> Vec<Vec<u32>> {
+        let Some((mut path, root)) = self.forced(scenario, from, to) else { return Vec::new() };
+        let tree = self.tree(scenario, root);
+        let Some(on_the_way) = self.on_the_way(scenario, &tree, to) else { return Vec::new() };
+        if root == to {
+            return vec![path];
         }
         // Depth first, with the links still to be tried of each node on the way.
-        let (mut path, mut untried) = (Vec::new(), vec![self.leaving[from as usize].iter()]);
+        let (mut paths, mut untried) = (Vec::new(), vec![self.leaving[root as usize].iter()]);
         while let Some(links) = untried.last_mut() {
             let Some(&index) = links.next() else {
                 untried.pop();
@@ -153,7 +156,7 @@ impl Routes {
                 continue;
             };
             let next = scenario.links[index as usize].to;
-            if distance[next as usize] as usize != untried.len() || untried.len() > goal as usize {
+            if tree[next as usize].distance as usize != untried.len() || !on_the_way.contains(&next) {
                 continue;
             }
             path.push(index);
@@ -171,20 +174,11 @@ impl Routes {
     }
 
     fn shortest_path(&mut self, scenario: &Scenario, from: u32, to: u32) -> Option<Vec<u32>> {
-        let mut path = Vec::new();
-        let mut root = from;
-        // If only one link leaves a node, every path from the node takes this link.
-        while let (true, [link]) = (root != to, &self.leaving[root as usize][..]) {
-            path.push(*link);
-            root = scenario.links[*link as usize].to;
-            if root == from || path.len() > scenario.nodes.len() {
-                return None;
-            }
-        }
+        let (mut path, root) = self.forced(scenario, from, to)?;
         let tree = self.tree(scenario, root);
         let (forced, mut at) = (path.len(), to);
         while at != root {
-            let link = tree[at as usize];
+            let link = tree[at as usize].entered_by;
             if link == NO_LINK {
                 return None;
             }
@@ -195,17 +189,47 @@ impl Routes {
         Some(path)
     }
 
-    fn tree(&mut self, scenario: &Scenario, root: u32) -> Rc<[u32]> {
+    /// The links with which every path begins, as they are the only ones that leave their nodes, and the node to which
+    /// they lead; `None` if they do not lead there.
+    fn forced(&self, scenario: &Scenario, from: u32, to: u32) -> Option<(Vec<u32>, u32)> {
+        let (mut path, mut at) = (Vec::new(), from);
+        while let (true, [link]) = (at != to, &self.leaving[at as usize][..]) {
+            path.push(*link);
+            at = scenario.links[*link as usize].to;
+            if at == from || path.len() > scenario.nodes.len() {
+                return None;
+            }
+        }
+        Some((path, at))
+    }
+
+    /// The nodes on the shortest paths from the root of the tree to this node; `None` if no path leads to it.
+    fn on_the_way(&self, scenario: &Scenario, tree: &[Entry], to: u32) -> Option<BTreeSet<u32>> {
+        let (mut nodes, mut frontier) = (BTreeSet::from([to]), vec![to]);
+        while let Some(node) = frontier.pop() {
+            let nearer = tree[node as usize].distance.checked_sub(1);
+            for &index in &self.entering[node as usize] {
+                let previous = scenario.links[index as usize].from;
+                if Some(tree[previous as usize].distance) == nearer && nodes.insert(previous) {
+                    frontier.push(previous);
+                }
+            }
+        }
+        (tree[to as usize].distance != u32::MAX).then_some(nodes)
+    }
+
+    fn tree(&mut self, scenario: &Scenario, root: u32) -> Rc<[Entry]> {
         if let Some(tree) = self.trees.get(&root) {
             return Rc::clone(tree);
         }
-        let mut entered_by = vec![NO_LINK; scenario.nodes.len()];
+        let mut tree = vec![Entry { entered_by: NO_LINK, distance: u32::MAX }; scenario.nodes.len()];
+        tree[root as usize].distance = 0;
         let mut frontier = VecDeque::from([root]);
         while let Some(node) = frontier.pop_front() {
             for &index in &self.leaving[node as usize] {
                 let next = scenario.links[index as usize].to;
-                if next != root && entered_by[next as usize] == NO_LINK {
-                    entered_by[next as usize] = index;
+                if tree[next as usize].distance == u32::MAX {
+                    tree[next as usize] = Entry { entered_by: index, distance: tree[node as usize].distance + 1 };
                     frontier.push_back(next);
                 }
             }
@@ -213,7 +237,7 @@ impl Routes {
         if self.trees.len() == MAX_TREES {
             self.trees.clear();
         }
-        let tree: Rc<[u32]> = entered_by.into();
+        let tree: Rc<[Entry]> = tree.into();
         self.trees.insert(root, Rc::clone(&tree));
         tree
     }
