@@ -121,11 +121,15 @@ def _changed(raw: dict[str, Any], document: Document) -> dict[str, Any]:
         axis = raw.get("axes", {}).get(name) if isinstance(raw.get("axes"), Mapping) else None
         listed = axis.get("values") if isinstance(axis, Mapping) else None
         if isinstance(listed, list):
-            names = [value.get("name") if isinstance(value, Mapping) else value for value in listed]
-            new = [value for value in values if not is_among(value, names)]
+            new = [value for value in values if not is_among(value, _written_names(listed))]
             if new:
                 changes[f"axes.{name}.values"] = [*changes.get(f"axes.{name}.values", listed), *new]
     return put_all(raw, changes, list(schema.StudyFile.model_fields), document.file) if changes else raw
+
+
+def _written_names(values: Sequence[Any]) -> list[Any]:
+    """What the values of an axis are called, as far as the file says."""
+    return [value.get("name") if isinstance(value, Mapping) else value for value in values]
 
 
 def _claims(document: Document) -> schema.Claims:
@@ -296,7 +300,7 @@ def _measure(full: Expanded, asked: Sequence[str] | None) -> None:
     if not groups or raw.get("grids"):
         return  # which axes the cells of a grid have is for the study to say
     axes = {
-        name: [value.get("name") if isinstance(value, dict) else value for value in axis.get("values", [])]
+        name: _written_names(axis["values"])
         for name, axis in raw.get("axes", {}).items()
         if isinstance(axis, dict) and isinstance(axis.get("values"), list)
     }

@@ -14,21 +14,24 @@ from cwndlab.base.errors import Findings, KeyPath, problem_at
 
 from .short_values import (
     check_round_trip,
+    halve_round_trip,
     highest_rate,
     host_names,
     interval_texts,
     limit_text,
     longest_round_trip,
+    own_name,
     owner_text,
     quantity_text,
     queue_table,
+    round_trip_steps,
     start_text,
     tidy,
     value_labels,
     with_shaper,
 )
 from .shorthand import Flow, Network, ParkingLot, Policer, Reverse, Way
-from .units import parse_time, rate_text, share_text, size_text, time_text
+from .units import rate_text, share_text, size_text, time_text
 
 Raw = dict[str, Any]
 N = TypeVar("N")
@@ -113,7 +116,10 @@ class NetworkForm:
         own = [flow.rtt for flow in self._all_flows() if flow.rtt is not None]
         self.full.round_trip = longest_round_trip([self.network.rtt, *own])
         rtt = self._rtt()
-        base = {} if rtt is None else {"rtt": rtt}
+        self._finish({} if rtt is None else {"rtt": rtt})
+
+    def _finish(self, base: Raw) -> None:
+        """Sets the sections, the topology with these keys."""
         self.raw["topology"] = {"nodes": self.nodes, **base, "links": self.links}
         self.raw["traffic"] = self.traffic
         self.origin(("topology",), ())
@@ -163,11 +169,15 @@ class NetworkForm:
         prefix, at = (side.prefix, (*side.at, name)) if side is not None else ("", (name,))
         title = title if side is None else side.title(title)
         chosen = self._choices(prefix + name, value_labels(values), at, title)
-        keys = [key] if side is None else [f"{way}.{key}" for way in side.ways]
+        paths = self._bottleneck_paths(key, side)
         for table, value in zip(chosen, values, strict=True):
-            for link in self._bottleneck_names():
-                table |= {f"topology.links.{link}.{key}": value for key in keys}
+            table |= {path: copy.deepcopy(value) for path in paths}
         return values[0]
+
+    def _bottleneck_paths(self, key: str, side: Side | None) -> list[str]:
+        """The paths of a key of the bottlenecks' links, or of their directions on this side."""
+        keys = [key] if side is None else [f"{way}.{key}" for way in side.ways]
+        return [f"topology.links.{link}.{key}" for link in self._bottleneck_names() for key in keys]
 
     def _rate(self) -> str | Raw:
         rate = self.network.rate
@@ -193,39 +203,15 @@ class NetworkForm:
         """The round-trip time at the start of the run; None of a file."""
         if isinstance(rtt, int):
             return time_text(rtt)
-        return None if "trace" in rtt else str(self._round_trips(rtt)["0s"])
-
-    def _round_trips(self, rtt: Raw) -> Mapping[str, str]:
-        """The round-trip times of a change; StudyError if it has none."""
-        steps = rtt.get("at")
-        if not isinstance(steps, dict) or "0s" not in steps:
-            right = 'write rtt = { at = { "0s" = "40ms", "20s" = "80ms" } }'
-            raise problem_at(
-                (self.section, "rtt"), "the times from which each value holds are missing", right
-            )
-        for time, value in steps.items():
-            try:
-                parse_time(value)
-            except ValueError as error:
-                raise problem_at((self.section, "rtt", "at", time), str(error)) from None
-        return steps
-
-    def _halve(self, rtt: int | Raw) -> str | Raw:
-        if isinstance(rtt, int):
-            return time_text(rtt // 2)
-        if "trace" in rtt:
-            factor = rtt.get("factor", 1)
-            number = isinstance(factor, int | float) and not isinstance(factor, bool)
-            return {**rtt, "factor": factor / 2 if number else factor}
-        steps = self._round_trips(rtt).items()
-        return {**rtt, "at": {time: time_text(parse_time(value) // 2) for time, value in steps}}
+        return None if "trace" in rtt else str(round_trip_steps(rtt, (self.section, "rtt"))["0s"])
 
     def _host_delay(
         self, rtt: int | Raw | Sequence[int | Raw], name: str, at: KeyPath, link: str | None = None
     ) -> str | Raw:
         """Half of a round-trip time: what the link of a sender delays, each way."""
+        where = (self.section, "rtt")
         if isinstance(rtt, int | dict):
-            return self._halve(rtt)
+            return halve_round_trip(rtt, where)
         plain = [value for value in rtt if isinstance(value, int)]
         if len(plain) < len(rtt):
             if name not in self.changing:
@@ -235,8 +221,8 @@ class NetworkForm:
                 if (base := self._base(value)) is not None:
                     table["topology.rtt"] = base
                 if link is not None:
-                    table[f"topology.links.{link}.delay"] = self._halve(value)
-            return self._halve(rtt[0])
+                    table[f"topology.links.{link}.delay"] = halve_round_trip(value, where)
+            return halve_round_trip(rtt[0], where)
         parameters = self.raw.setdefault("parameters", {})
         if f"half_{name}" not in parameters:
             title = f"base round-trip time{owner_text(name, '_rtt')}"
@@ -375,11 +361,9 @@ class NetworkForm:
 
     def _flow(self, flow: Flow, at: KeyPath, name: str, paths: Mapping[str, tuple[str, str]]) -> None:
         """A group of flows: one entry of traffic for each path, by its name, all with the same settings."""
-        own = name.replace("-", "_").replace("+", "_")
-        self._tcp(flow, at, name, own)
+        own = own_name(name)
+        start, app = self._settings(flow, at, name)
         count = self._varied(flow, "count", at, own, "flows", int)
-        start = self._varied(flow, "start", at, own, "start", start_text)
-        app = self._application(flow, at, own)
         for entry, (first, last) in paths.items():
             if flow.direction != "reverse":
                 self._ends(flow, at, entry, own, first, last)
@@ -388,6 +372,13 @@ class NetworkForm:
                 mine = entry if flow.direction == "reverse" else f"{entry}_reverse"
                 self._ends(flow, at, mine, own, last, first)
                 self._entry(flow, at, (mine, name), count, start, app, host_names(mine))
+
+    def _settings(self, flow: Flow, at: KeyPath, name: str) -> tuple[str | Raw, Raw]:
+        """Writes the TCP of a group of flows; when it starts, and its application."""
+        own = own_name(name)
+        self._tcp(flow, at, name, own)
+        start: str | Raw = self._varied(flow, "start", at, own, "start", start_text)
+        return start, self._application(flow, at, own)
 
     def _ends(self, flow: Flow, at: KeyPath, name: str, own: str, first: str, last: str) -> None:
         """The hosts of a group of flows, and their links to the network."""
@@ -404,9 +395,8 @@ class NetworkForm:
         host: Raw = {"name": f"{name}_access", "between": [sender, first], "rate": rate, "delay": delay}
         if flow.down is not None:
             host["down"] = interval_texts(flow.down)
-        if self.jitter is not None:
-            jitter = {"kind": "jitter", "max": self.jitter, "keep_order": True}
-            host["forward"] = {"impairments": [jitter]}
+        if self.sending:
+            host["forward"] = copy.deepcopy(self.sending)
         for link in (host, {"name": f"{name}_exit", "between": [last, receiver], "rate": rate}):
             where: KeyPath = ("topology", "links", len(self.links))
             self.origin(where, at)
@@ -416,10 +406,12 @@ class NetworkForm:
             self.links.append(link)
 
     @cached_property
-    def jitter(self) -> str | None:
-        """The largest random delay at a sending host."""
-        jitter = self.network.jitter
-        return None if jitter == 0 else self._text("jitter", jitter, time_text, Side(), "jitter")
+    def sending(self) -> Raw:
+        """What a sending host's link does to packets: it delays them at random, if there is jitter."""
+        if self.network.jitter == 0:
+            return {}
+        most = self._text("jitter", self.network.jitter, time_text, Side(), "jitter")
+        return {"impairments": [{"kind": "jitter", "max": most, "keep_order": True}]}
 
     def _tcp(self, flow: Flow, at: KeyPath, name: str, own: str) -> None:
         if engine_kinds.is_unresponsive(flow.app) and flow.stack is None:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 from cwndlab.base.errors import KeyPath, problem_at
 
 from .base import Drawn
-from .units import parse_zero_rate, time_text
+from .units import parse_time, parse_zero_rate, time_text
 from .values import text
 
 N = TypeVar("N", int, float)
@@ -33,6 +33,37 @@ def longest_round_trip(rtts: Sequence[int | Raw | Sequence[int | Raw]]) -> int |
     values = [value for rtt in rtts for value in (rtt if isinstance(rtt, list) else [rtt])]
     fixed = [value for value in values if isinstance(value, int)]
     return max(fixed) if len(fixed) == len(values) else None
+
+
+def round_trip_steps(rtt: Raw, at: KeyPath) -> Mapping[str, str]:
+    """The round-trip times of a change; StudyError if it has none."""
+    steps = rtt.get("at")
+    if not isinstance(steps, dict) or "0s" not in steps:
+        right = 'write rtt = { at = { "0s" = "40ms", "20s" = "80ms" } }'
+        raise problem_at(at, "the times from which each value holds are missing", right)
+    for time, value in steps.items():
+        try:
+            parse_time(value)
+        except ValueError as error:
+            raise problem_at((*at, "at", time), str(error)) from None
+    return steps
+
+
+def halve_round_trip(rtt: int | Raw, at: KeyPath) -> str | Raw:
+    """Half of a round-trip time, of each value if it changes."""
+    if isinstance(rtt, int):
+        return time_text(rtt // 2)
+    if "trace" in rtt:
+        factor = rtt.get("factor", 1)
+        number = isinstance(factor, int | float) and not isinstance(factor, bool)
+        return {**rtt, "factor": factor / 2 if number else factor}
+    steps = round_trip_steps(rtt, at).items()
+    return {**rtt, "at": {time: time_text(parse_time(value) // 2) for time, value in steps}}
+
+
+def own_name(flows: str) -> str:
+    """The name of a group of flows in names of axes and parameters."""
+    return flows.replace("-", "_").replace("+", "_")
 
 
 def quantity_text(value: N | Raw, write: Callable[[N], str]) -> str | Raw:

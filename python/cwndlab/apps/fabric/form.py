@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cwndlab.base.errors import KeyPath, problem_at
-from cwndlab.study.network_form import QUEUE_INTERVAL, Expanded, NetworkForm, Side
-from cwndlab.study.short_values import check_round_trip, longest_round_trip, start_text, value_labels
+from cwndlab.study.network_form import Expanded, NetworkForm, Side
+from cwndlab.study.short_values import check_round_trip, longest_round_trip
 from cwndlab.study.shorthand import FabricFlow, LeafSpine
 from cwndlab.study.units import rate_text, time_text
 
@@ -52,31 +52,21 @@ class FabricForm(NetworkForm):
         for index, flow in enumerate(fabric.flows):
             self._between_hosts(flow, ("flows", index))
         self.full.round_trip = longest_round_trip([fabric.rtt])
-        topology = {"nodes": self.nodes, "rtt": self._rtt(), "ecmp": True, "links": self.links}
-        self.raw |= {"topology": topology, "traffic": self.traffic}
-        self.origin(("topology",), ())
-        self.raw.setdefault("probes", {"queue_interval": QUEUE_INTERVAL})
+        self._finish({"rtt": self._rtt(), "ecmp": True})
 
-    def _choose(
-        self, name: str, values: Sequence[Any], title: str, key: str, side: Side | None = None
-    ) -> Any:
-        chosen = self._choices(name, value_labels(values), (name,), title)
-        for table, value in zip(chosen, values, strict=True):
-            for link, ways in self.queued.items():
-                table |= {f"topology.links.{link}.{way}.{key}": copy.deepcopy(value) for way in ways}
-        return values[0]
+    def _bottleneck_paths(self, key: str, side: Side | None) -> list[str]:
+        return [f"topology.links.{link}.{way}.{key}" for link, ways in self.queued.items() for way in ways]
 
     def _links(self, ends: Mapping[str, str], leaves: Sequence[str], spines: Sequence[str]) -> None:
         """The links of hosts, and those between leaves and spines."""
         fabric, side = self.fabric, Side()
         switch = {"queue": self._queue(fabric, side), **self._impairments(fabric, side)}
-        host = {} if self.jitter is None else {"impairments": [self._jitter_table()]}
         rate = self._constant_rate("rate", fabric.rate)
         uplink = (
             rate if fabric.uplink_rate is None else self._constant_rate("uplink_rate", fabric.uplink_rate)
         )
         delay = self._delay()
-        between = [(f"{name}_link", [name, leaf], rate, host) for name, leaf in ends.items()]
+        between = [(f"{name}_link", [name, leaf], rate, self.sending) for name, leaf in ends.items()]
         between += [(f"{leaf}_{spine}", [leaf, spine], uplink, switch) for leaf in leaves for spine in spines]
         for name, nodes, speed, forward in between:
             at: KeyPath = ("topology", "links", len(self.links))
@@ -110,9 +100,6 @@ class FabricForm(NetworkForm):
         self.raw.setdefault("parameters", {})["link_delay"] = f"= rtt / {LINKS}"
         return "{link_delay}ms"
 
-    def _jitter_table(self) -> Raw:
-        return {"kind": "jitter", "max": self.jitter, "keep_order": True}
-
     def _between_hosts(self, flow: FabricFlow, at: KeyPath) -> None:
         """A group of flows: `count` for each pair of hosts."""
         for key in _NOT_OF_FLOWS:
@@ -124,11 +111,8 @@ class FabricForm(NetworkForm):
             problem = "a fabric multiplies it by the number of pairs"
             raise problem_at((self.section, *at, "count"), problem, "write a whole number")
         name = self._name(flow)
-        own = name.replace("-", "_").replace("+", "_")
-        self._tcp(flow, at, name, own)
         senders, receivers = self._pairs(flow)
-        start = self._varied(flow, "start", at, own, "start", start_text)
-        app = self._application(flow, at, own)
+        start, app = self._settings(flow, at, name)
         self._entry(flow, at, (name, name), len(senders) * flow.count, start, app, (senders, receivers))
 
     def _pairs(self, flow: FabricFlow) -> tuple[list[str], list[str]]:
