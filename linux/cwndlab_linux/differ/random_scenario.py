@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,12 +108,7 @@ class Scenario:
 
     def study(self, alignment: Alignment | None = None) -> dict[str, Any]:
         """The tables of its study file; for the simulator with the alignment to a kernel's run."""
-        knobs: dict[str, Any] = {
-            "send_tuning": {"linux": {"most_bytes": SEND_BYTES}},
-            "withheld_ack_slack": f"{SLACK_NS}ns",
-        }
-        if self.trains:
-            knobs["trains"] = "linux"
+        knobs = host_knobs(trains=self.trains)
         if self.simple_receiver:
             tuning = {"linux": {"initial_bytes": RECEIVE_BYTES, "most_bytes": RECEIVE_BYTES}}
             knobs |= {"ack_policy": "every", "nagle": False, "receive_tuning": tuning}
@@ -142,17 +137,11 @@ class Scenario:
             "tcp": {
                 "profile": "linux-6",
                 **knobs,
-                "groups": {cc: self._group(cc) for cc in {one.cc: None for one in self.transfers}},
+                "groups": law_groups(self.laws, ecn=self.ecn, trains=self.trains),
             },
             "run": {"duration": f"{DURATION_S:g}s", "seed": self.seed, "stack": STACK},
             "probes": {"segments_at": "server"},
         }
-
-    def _group(self, cc: str) -> dict[str, Any]:
-        knobs: dict[str, Any] = {"cc": cc}
-        if self.ecn and cc != "dctcp":  # which brings its own
-            knobs["ecn"] = "rfc3168"
-        return knobs | law_knobs(cc, trains=self.trains)
 
     def _links(self) -> list[dict[str, Any]]:
         queue: dict[str, Any] = {"kind": self.queue, "limit": f"{self.buffer_packets}pkt"}
@@ -238,7 +227,25 @@ class Scenario:
         return replace(self, flows=(*self.flows[:k], flow, *self.flows[k + 1 :]))
 
 
-def law_knobs(cc: str, *, trains: bool) -> dict[str, Any]:
+def host_knobs(*, trains: bool) -> dict[str, Any]:
+    """The knobs that all connections have as the kernel's."""
+    knobs: dict[str, Any] = {
+        "send_tuning": {"linux": {"most_bytes": SEND_BYTES}},
+        "withheld_ack_slack": f"{SLACK_NS}ns",
+    }
+    return knobs | ({"trains": "linux"} if trains else {})
+
+
+def law_groups(laws: Iterable[str], *, ecn: bool, trains: bool) -> dict[str, dict[str, Any]]:
+    """A group of TCP settings for each congestion control."""
+    groups: dict[str, dict[str, Any]] = {}
+    for law in laws:
+        marks = {"ecn": "rfc3168"} if ecn and law != "dctcp" else {}  # DCTCP brings its own
+        groups[law] = {"cc": law, **marks, **_law_knobs(law, trains=trains)}
+    return groups
+
+
+def _law_knobs(cc: str, *, trains: bool) -> dict[str, Any]:
     """The knobs that a connection with this congestion control has as the kernel's."""
     if cc == "dctcp":
         return {"handshake": {"ecn_capable": True}}  # Linux sets ECT on the socket (INET_ECN_xmit)

@@ -68,7 +68,7 @@ def stack_of(
     stack = load(STACK)
     sysctls = {**stack.sysctls, **_sysctls(simple_receiver=simple_receiver), **(more or {})}
     name = f"{STACK}, as differ sets it"
-    return replace(stack, name=name, sysctls=sysctls, segments=_segments(trains=trains), opener=OPENER)
+    return replace(stack, name=name, sysctls=sysctls, segments=choose_segments(trains=trains), opener=OPENER)
 
 
 def stack_text(*, simple_receiver: bool, trains: bool) -> str:
@@ -76,14 +76,15 @@ def stack_text(*, simple_receiver: bool, trains: bool) -> str:
     return dumps(
         {
             "based_on": STACK,
-            "segments": _segments(trains=trains),
+            "segments": choose_segments(trains=trains),
             "opener": OPENER,
             "sysctls": _sysctls(simple_receiver=simple_receiver),
         }
     )
 
 
-def _segments(*, trains: bool) -> Segments:
+def choose_segments(*, trains: bool) -> Segments:
+    """How a host hands segments to its device."""
     return "trains" if trains else "single"
 
 

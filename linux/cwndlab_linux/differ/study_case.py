@@ -12,14 +12,13 @@ from cwndlab.api import Study
 from cwndlab.base.writing import save
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import watched_host
-from cwndlab_linux.stack import Segments
 from cwndlab_linux.stack_file import stack_for
 from cwndlab_linux.virtual.backend import VirtualKernel
 from cwndlab_linux.virtual.images import Image
 
 from .differing import Row, listing, row_of, save_page
 from .random_scenario import HZ, Alignment
-from .sides import KernelRun, against_simulator, on_kernel
+from .sides import KernelRun, against_simulator, choose_segments, on_kernel
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,7 @@ def compare_study(
                 save(out / name / "aligned.json", cases[name].compile(alignment))
         say(f"{name}: {rows[name].kind}")
 
-    segments: Segments = "trains" if trains else "single"
-    host = replace(stack_for(plan.study, stack), segments=segments)
+    host = replace(stack_for(plan.study, stack), segments=choose_segments(trains=trains))
     kernel = VirtualKernel(host, at_once=threads, image=image)
     on_kernel(kernel, cases, deliver)
     found = [rows[name] for name in cases]

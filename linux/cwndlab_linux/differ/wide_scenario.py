@@ -18,11 +18,10 @@ from .random_scenario import (
     HZ,
     JITTER,
     LEAST_PACKETS,
-    SEND_BYTES,
-    SLACK_NS,
     STACK,
     Alignment,
-    law_knobs,
+    host_knobs,
+    law_groups,
 )
 
 #: Laws that a flow may have, the most common one more often.
@@ -351,13 +350,10 @@ def draw_wide(seed: int, index: int, *, trains: bool = False) -> WideScenario:
 
 
 def _finish(kind: str, d: Draft, *, trains: bool) -> WideScenario:
-    laws = [law for _, law, _ in d.flows]
     knobs: Table = {
-        "send_tuning": {"linux": {"most_bytes": SEND_BYTES}},
-        "withheld_ack_slack": f"{SLACK_NS}ns",
-        **({"trains": "linux"} if trains else {}),
+        **host_knobs(trains=trains),
         **d.tcp,
-        "groups": {law: _group(law, ecn=d.ecn, trains=trains) for law in dict.fromkeys(laws)},
+        "groups": law_groups((law for _, law, _ in d.flows), ecn=d.ecn, trains=trains),
     }
     tables: Table = {
         "title": f"{kind}: {_describe(d)}",
@@ -378,13 +374,6 @@ def _finish(kind: str, d: Draft, *, trains: bool) -> WideScenario:
         "probes": {"segments_at": "server"},
     }
     return WideScenario(kind, tables, d.sysctls)
-
-
-def _group(law: str, *, ecn: bool, trains: bool) -> Table:
-    knobs: Table = {"cc": law, **law_knobs(law, trains=trains)}
-    if ecn and law != "dctcp":
-        knobs["ecn"] = "rfc3168"
-    return knobs
 
 
 def _describe(d: Draft) -> str:

@@ -11,7 +11,6 @@ import json
 import platform
 import re
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Collection
@@ -227,9 +226,7 @@ def _is_same_file(new: Path, old: Path) -> bool:
 def _prepare(tree: Path, recipe: Recipe, steps: BuildSteps) -> None:
     """Patches and configures a source."""
     for path in backports():
-        apply = ["patch", "-p1", "--forward", "--fuzz=0", "-i", str(path)]
-        if not subprocess.run([*apply, "--dry-run"], cwd=tree, capture_output=True, check=False).returncode:
-            steps.run(apply, tree, f"applying {path.name}")
+        steps.patch_if_it_applies(path, tree)
     own = recipe.series.patch
     for path, what in [(own, f"applying cwndlab's patch for {recipe.series.name}")] + [
         (path, f"applying {path}") for path in recipe.patches

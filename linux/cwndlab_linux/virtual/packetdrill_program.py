@@ -83,9 +83,7 @@ def build_packetdrill(source: str, commit: str | None, jobs: int, say: Callable[
             tree.mkdir()
             steps.run(["tar", "-xf", source], tree, f"unpacking {source}")
         folder = _folder_in(tree, source)
-        apply = ["patch", "-p1", "--forward", "--fuzz=0", "-i", str(_PATCH)]
-        if not subprocess.run([*apply, "--dry-run"], cwd=folder, capture_output=True, check=False).returncode:
-            steps.run(apply, folder, f"applying {_PATCH.name}")
+        steps.patch_if_it_applies(_PATCH, folder)
         # Its own flags make errors of the warnings of later compilers.
         make = ["make", "-f", "Makefile.Linux", f"-j{jobs}", "CFLAGS=-O2 -w", PROGRAM]
         steps.run(make, folder, "compiling")

@@ -31,6 +31,12 @@ class BuildSteps:
     #: Gets a line of progress.
     say: Callable[[str], None]
 
+    def patch_if_it_applies(self, patch: Path, folder: Path) -> None:
+        """Applies a patch whose changes a source may have already."""
+        apply = ["patch", "-p1", "--forward", "--fuzz=0", "-i", str(patch)]
+        if not subprocess.run([*apply, "--dry-run"], cwd=folder, capture_output=True, check=False).returncode:
+            self.run(apply, folder, f"applying {patch.name}")
+
     def run(
         self, command: Sequence[str], folder: Path, what: str, each: Callable[[str], None] | None = None
     ) -> None:
