@@ -94,6 +94,18 @@ def test_check_fails_where_run_would(tmp_path: Path) -> None:
     path.write_text(f'{HEAD}{RTT}flows = [{{ cc = "bbr" }}]')
     with pytest.raises(StudyError, match="write bbr1 or bbr3"):
         check(str(path))
+
+
+def test_a_law_of_the_kernels_is_no_error_with_a_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = tmp_path / "cwndlab" / "uml" / "6.12-0"
+    kernel.mkdir(parents=True)
+    (kernel / "linux").touch()
+    (kernel / "about.json").write_text('{"congestion_controls": ["bbr"]}')
+    path = tmp_path / "study.toml"
+    path.write_text(f'{HEAD}{RTT}flows = [{{ cc = "bbr" }}]')
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     check(str(path), backend="linux")
 
 

@@ -114,6 +114,11 @@ def _choices(name: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in knob["type"].split("|"))
 
 
+def versions(name: str) -> list[str]:
+    """The engine's laws that a kernel has under this name, without a number: `bbr1` and `bbr3` of `bbr`."""
+    return [law for law in built_in() if law != name and law.rstrip("0123456789") == name]
+
+
 def misspelt(name: str) -> str | None:
     """The window law of the engine of which a name is a misspelling, and not a name of the user's own or of a
     kernel's, as `bbr`.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cwndlab.base.errors import StudyError, problem_at
-from cwndlab.base.laws import built_in
+from cwndlab.base.laws import built_in, versions
 from cwndlab.plan.scenario import origin
 
 from .kernel_side import kernel_laws, kernels
@@ -63,10 +63,9 @@ def _reject_laws(plan: Plan, reason: Reason) -> None:
 
 def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
     """A kernel's congestion control in the simulator."""
-    versions = [name for name in built_in() if name.rstrip("0123456789") == law]
     right = f"{_how_to_get(law)}; the simulator's own: {', '.join(built_in())}"
-    if versions:
-        right = f"write {' or '.join(versions)}; {right}"
+    if own := versions(law):
+        right = f"write {' or '.join(own)}; {right}"
     return f'the simulator has no congestion control "{law}"', right
 
 
