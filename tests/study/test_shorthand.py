@@ -560,6 +560,32 @@ def test_a_figure_with_more_lines_than_names_at_their_ends_has_a_panel_for_each_
     assert (times.panels, len(times.quantities)) == ("quantity", 16)
 
 
+def test_of_four_axes_a_figure_states_the_value_of_the_last_and_has_few_lines() -> None:
+    figures = Study.from_toml("""
+        title = "t"
+        measure = ["goodput", "queue_delay"]
+        [dumbbell]
+        rate = "50Mbps"
+        rtt = ["10ms", "40ms"]
+        buffer = ["100pkt", "1000pkt"]
+        queue = ["codel", "pie"]
+        flows = [{ name = "tested", cc = ["reno", "bbr1"] }]
+        [run]
+        duration = "2s"
+    """).outline.figures
+    assert [figure.title for figure in figures] == [
+        "Goodput by base round-trip time, congestion control = reno",
+        *(
+            f"Queueing delay by base round-trip time: {part}, congestion control = reno"
+            for part in ("mean", "p95", "p99")
+        ),
+    ]
+    assert {(figure.panels, *figure.series, *figure.where.items()) for figure in figures} == {
+        ("queue", "buffer", ("cc", "reno"))
+    }
+    assert len({figure.id for figure in figures}) == 4
+
+
 @pytest.mark.parametrize(("rtt", "unit"), [('"10ms"', "ms"), ('"11ms"', "s"), ('["1ms", "20ms"]', "s")])
 def test_completion_times_of_short_round_trips_are_in_milliseconds(rtt: str, unit: str) -> None:
     study = Study.from_toml(CROSS.replace('"20ms"', rtt))

@@ -226,38 +226,45 @@ def tables(groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]]) -> lis
 def figures(
     groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]], titles: Mapping[str, str]
 ) -> list[Raw]:
-    """Each measure along the first numeric axis, with a line for each quantity and value of other axes."""
+    """Each measure along the first numeric axis, with a line for each quantity and value of the next axis.
+
+    A third axis makes panels; of further ones, only the first value is shown, which the title states.
+    """
     varied = {name: values for name, values in axes.items() if len(values) > 1}
     if not varied:
         return []
     numeric = [name for name, values in varied.items() if all(map(_is_number, values))]
     x = numeric[0] if numeric else max(varied, key=lambda name: len(varied[name]))
     others = [name for name in varied if name != x]
+    fixed = {name: varied[name][0] for name in others[2:]}
+    shape: Raw = {"kind": "line" if numeric else "bar", "x": x}
+    if others:
+        shape["series"] = others[:1]
+    if others[1:]:
+        shape["panels"] = others[1]
+    if fixed:
+        shape["where"] = fixed
+    if numeric and min(varied[x]) > 0 and max(varied[x]) / min(varied[x]) > LOG_FACTOR:
+        shape["log_x"] = True
+    end = "".join(f", {titles[name]} = {value}" for name, value in fixed.items())
     drawn = []
     for group in groups:
-        names = [quantity["name"] for quantity in group.quantities]
-        figure: Raw = {
-            "id": f"{group.name.replace('_', '-')}-by-{x.replace('_', '-')}",
-            "kind": "line" if numeric else "bar",
-            "title": f"{_capital(group.title)} by {titles[x]}",
-            "x": x,
-            "y_title": with_unit(group.title, group.unit),
-        }
-        if group.name == "share" and len(names) == 2 and others:  # the other flow has the rest
-            names = names[:1]
-            figure["title"] += f": {group.headings[0]}"
-        figure |= {"quantity": names[0]} if len(names) == 1 else {"quantities": names}
-        if others:
-            figure["series"] = others[:1]
-        if others[1:]:
-            figure["panels"] = others[1]
-        elif others and len(names) > 1 and len(names) * len(varied[others[0]]) > MOST_LINES:
-            figure["panels"] = "quantity"
-        if others[2:]:
-            figure["where"] = {name: varied[name][0] for name in others[2:]}
-        if numeric and min(varied[x]) > 0 and max(varied[x]) / min(varied[x]) > LOG_FACTOR:
-            figure["log_x"] = True
-        drawn.append(figure)
+        shown = list(zip(group.headings, [quantity["name"] for quantity in group.quantities], strict=True))
+        if group.name == "share" and len(shown) == 2 and others:  # the other flow has the rest
+            shown = shown[:1]
+        crowded = bool(others) and len(shown) > 1 and len(shown) * len(varied[others[0]]) > MOST_LINES
+        own: Raw = {"panels": "quantity"} if crowded and not others[1:] else {}
+        for part in [[one] for one in shown] if crowded and others[1:] else [shown]:
+            names = [name for _, name in part]
+            start = group.name if len(part) == len(shown) else names[0]
+            of_part = f": {part[0][0]}" if len(part) < len(group.quantities) else ""
+            figure: Raw = {
+                "id": f"{start}-by-{x}".replace("_", "-"),
+                "title": f"{_capital(group.title)} by {titles[x]}{of_part}{end}",
+                "y_title": with_unit(group.title, group.unit),
+                **({"quantity": names[0]} if len(names) == 1 else {"quantities": names}),
+            }
+            drawn.append(figure | shape | own)
     return drawn
 
 
