@@ -254,7 +254,7 @@ def figures(
             shown = shown[:1]
         crowded = bool(others) and len(shown) > 1 and len(shown) * len(varied[others[0]]) > MOST_LINES
         own: Raw = {"panels": "quantity"} if crowded and not others[1:] else {}
-        for part in [[one] for one in shown] if crowded and others[1:] else [shown]:
+        for part in [[quantity] for quantity in shown] if crowded and others[1:] else [shown]:
             names = [name for _, name in part]
             start = group.name if len(part) == len(shown) else names[0]
             of_part = f": {part[0][0]}" if len(part) < len(group.quantities) else ""
