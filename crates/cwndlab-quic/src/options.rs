@@ -58,6 +58,7 @@ pub struct Options<L: Default> {
 }
 
 /// quinn's congestion controls.
+#[cfg(feature = "quinn")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuinnLaw {
@@ -71,6 +72,7 @@ pub enum QuinnLaw {
 }
 
 /// noq's congestion controls.
+#[cfg(feature = "noq")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoqLaw {

@@ -20,6 +20,7 @@ pub(crate) struct Sender {
     recovery: Option<Instant>,
     state: CongestionState,
     pub(crate) ecn_reductions: u32,
+    #[cfg(feature = "noq")]
     pub(crate) lost: u32,
 }
 
@@ -37,6 +38,7 @@ impl Shared {
             recovery: None,
             state: CongestionState::Open,
             ecn_reductions: 0,
+            #[cfg(feature = "noq")]
             lost: 0,
         })))
     }
