@@ -86,7 +86,7 @@ def collect_outputs(study: StudySpec, folder: Path) -> Outputs:
 
 
 class JudgedLines(Protocol):
-    """A published packet listing next to the trace of a run, which an application compares."""
+    """A published packet listing that an application has compared with the traces of runs."""
 
     @property
     def id(self) -> str:

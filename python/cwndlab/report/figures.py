@@ -1,7 +1,7 @@
 """Figures as charts, drawn to SVG, and by vl-convert from there to PNG and PDF.
 
 Axes and text are `currentColor`, so that a figure inside the report follows the reader's light or dark
-theme; the files in figures/ get a white ground. Packet-level graphs draw one mark per pixel and event.
+theme; the files in figures/ get a white background.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PROBES = {"segments": 'segments_at = "NODE"', "queues": 'queues = ["a>b"]', "cwn
 """The entry of [probes] that makes a study record a table."""
 
 
-#: Ends the id of a figure of the simulator's results in a kernel's report.
+#: The end of the id of a figure of the simulator's results in a kernel's report.
 SIMULATOR = "-simulator"
 
 
@@ -82,7 +82,7 @@ class Drawing(NamedTuple):
 
     @property
     def svg_file(self) -> str:
-        """The figure on a white ground, as a file of its own."""
+        """The figure on a white background, as a file of its own."""
         return on_white(self.svg)
 
     def _repr_html_(self) -> str:

@@ -155,7 +155,7 @@ class DifferencesView(NamedTuple):
     """What an application says about numbers that differ from the paper's."""
 
     reasons: Mapping[str, Mapping[tuple[int, int], Reason]] = MappingProxyType({})
-    """Table -> row and column of such a number -> what may explain it."""
+    """Table -> row and column of a number that differs -> what may explain it."""
     claims: Mapping[str, str] = MappingProxyType({})
     """Claim -> under how many of the choices that the paper leaves open it holds."""
     sensitivity: SensitivityView | None = None
@@ -213,7 +213,7 @@ class TwinView(NamedTuple):
     groups: tuple[TwinGroup, ...]
     lists: tuple[tuple[str, str, str], ...]
     first_differences: tuple[tuple[str, str, str, str], ...]
-    """Cell, how many events of the traces agree, and the first that differs on both sides."""
+    """Cell, how many events of the traces agree, and the first that differs, on either side."""
     about: str
     count: str  # type: ignore[assignment]
     rule: str

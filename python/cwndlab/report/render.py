@@ -101,7 +101,7 @@ def markdown(template: str, **content: Any) -> str:
 
 
 def report_html(view: ReportView) -> bytes:
-    """The report as a page, complete without its scripts."""
+    """The report as a page, which can be read in full without its scripts."""
     return page("report.html", drawings=view.drawings, view=_with_safe_url(view))
 
 
@@ -143,7 +143,7 @@ def markdown_code(text: str) -> Raw:
     return Raw(f"`{flat}`".replace("|", "\\|"))
 
 
-#: Headings of a README come below those of the report's sections.
+#: The level that a README's headings of level 1 get in the report.
 DEEPER = 2
 
 

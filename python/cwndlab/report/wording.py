@@ -108,7 +108,7 @@ class Footnotes:
         return tuple(texts)
 
 
-# ── parts ────────────────────────────────────────────
+# ── tables and claims ────────────────────────────────────────────
 
 
 def table_view(

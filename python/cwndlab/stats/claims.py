@@ -1,4 +1,4 @@
-"""A paper's sentences as assertions on cells, each with its verdict."""
+"""Judges claims: sentences of a paper, each written as an expression over the cells of a study."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class JudgedClaim:
 
     @property
     def detail(self) -> str:
-        """What its verdict rests on, in a line."""
+        """The conditions or the cells on which the verdict rests, in one line."""
         verdicts = "; ".join(f"{verdict.value}: {text}" for verdict, text in self.conditions)
         return self.describe_standing(f"{verdicts}." if verdicts else self.where)
 
@@ -68,7 +68,7 @@ class JudgedClaim:
 
 
 def check_values(claims: Sequence[Claim], results: Results) -> None:
-    """StudyError where `judge_claim` would raise one; judges nothing."""
+    """Raises the StudyError that `judge_claim` would raise, but judges nothing."""
     evaluator = Evaluator(results)
     for claim in claims:
         if claim.assert_ is not None:
@@ -137,7 +137,7 @@ _VERDICTS = {True: Verdict.HOLDS, False: Verdict.FAILS, None: Verdict.UNDECIDED}
 
 
 def _inner(tree: ast.expr) -> ast.expr:
-    """The condition inside an outermost all(), any(), count() or share()."""
+    """The condition inside an outermost all(), any(), count() or share(); else the expression itself."""
     node = tree
     if isinstance(node, ast.Compare) and isinstance(node.left, ast.Call):
         node = node.left

@@ -1,4 +1,4 @@
-"""How far two datasets are apart, number by number."""
+"""Compares two datasets, number by number."""
 
 from __future__ import annotations
 

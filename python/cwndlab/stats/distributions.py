@@ -115,7 +115,7 @@ def poisson_cdf(k: int, mean: float) -> float:
             term *= x / a
             total += term
         return max(0.0, 1.0 - front * total)
-    # continued fraction of the upper one, by Lentz's method
+    # continued fraction of the upper function, by Lentz's method
     b = x + 1.0 - a
     c, d = 1e300, 1.0 / b
     h = d
@@ -146,7 +146,7 @@ def _poisson_mean(k: int, p: float) -> float:
     a = k + 1.0
     mean = a * max(0.1, 1.0 - 1.0 / (9.0 * a) - t_quantile(p, 1000.0) / (3.0 * math.sqrt(a))) ** 3
     for _ in range(50):
-        # The probability falls with the mean as fast as that of exactly k.
+        # The derivative of the probability, by the mean, is minus the probability of exactly k.
         step = (poisson_cdf(k, mean) - p) / math.exp(k * math.log(mean) - mean - math.lgamma(a))
         mean = max(mean + step, 0.5 * mean)
         if abs(step) <= 1e-9 * mean:  # the remaining error is of the order of the step's square

@@ -252,7 +252,7 @@ class Evaluator:
             return first.map(lambda v: np.asarray(np.abs(v)))
         if name in ("decrease", "increase", "ratio"):
             second = self._number(args[1])
-            if name != "ratio":  # from the first to the second
+            if name != "ratio":  # a change is from the first to the second
                 first, second = second, first
             return combine(first, second, partial(relate, name))
         if name in ("estimate", "low", "high"):

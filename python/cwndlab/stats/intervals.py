@@ -125,7 +125,7 @@ def _degenerate(x: Floats, fewest: int = FEWEST) -> Interval | None:
     return None
 
 
-#: Ends the method of an estimate from too few replicates.
+#: The end of the method of an estimate from too few replicates.
 NO_INTERVAL = ": no interval"
 
 

@@ -60,7 +60,7 @@ def jackknife_values(values: Floats, statistic: str = "mean") -> Floats:
     else:
         away = np.where(measured, values - point, 0.0)
     others = point - away / (n - 1)
-    # What rounding leaves of 0 would make a ratio to it huge, or negative.
+    # Rounding may leave a tiny number in place of 0, and a ratio to it would be huge, or negative.
     return np.concatenate([[point], np.where(np.abs(others) <= NO_SPREAD * abs(point), 0.0, others)])
 
 

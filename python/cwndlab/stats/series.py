@@ -1,4 +1,4 @@
-"""The numbers of a figure: one point per cell (or per list position) with its interval, and CDFs."""
+"""The numbers of a figure: one point per cell (or per list position) with its interval, CDFs, ellipses."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def reference(results: Results, cell: CellInfo, comparison: Compare) -> CellInfo
 
 
 def judge_table(spec: Table, results: Results, folder: Path, marks: Sequence[Mark]) -> JudgedTable:
-    """Fills in and judges a table; `folder` is the study's."""
+    """Measures and judges the numbers of a table; `folder` is the study's."""
     rows, grid = _draft(spec, results, folder)
     flat = [draft for line in grid for draft in line]
     own_marks = [m for m in marks if m.table == spec.id]
@@ -135,7 +135,7 @@ def judge_table(spec: Table, results: Results, folder: Path, marks: Sequence[Mar
 
 
 def check_table(spec: Table, results: Results, folder: Path) -> None:
-    """StudyError where `judge_table` would raise one; judges nothing."""
+    """Raises the StudyError that `judge_table` would raise, but judges nothing."""
     _draft(spec, results, folder)
 
 

@@ -25,7 +25,7 @@ else:
 class _Models(ModelMetaclass):
     """The metaclass of models whose constructors raise StudyError where a value does not fit."""
 
-    def __call__(cls, *args: object, **keys: object) -> object:  # noqa: N805 - of a type of types
+    def __call__(cls, *args: object, **keys: object) -> object:  # noqa: N805 - a metaclass
         own = cast("type[_Frozen]", cls)
         if len(args) > len(own.positional):
             names = ", ".join(f"{name}=…" for name in own.model_fields)
@@ -78,7 +78,7 @@ def _default(field: FieldInfo) -> object:
 
 
 class _Frozen(BaseModel, metaclass=_Models):
-    #: Keys whose values need no name, in order.
+    #: Keys that the constructor also takes by position, in order.
     positional: ClassVar[tuple[str, ...]] = ()
 
     @classmethod

@@ -49,7 +49,7 @@ class Steps(Strict):
         description="values by the time from which they hold",
     )
     repeat: TimeNs | None = Field(None, description="the steps begin again after this time")
-    #: Reads a value.
+    #: The function that reads a value.
     parse: ClassVar[Any]
 
     @model_validator(mode="after")

@@ -12,7 +12,7 @@ from .schema import Scalar, Sensitivity, Where
 from .study_spec import StudySpec
 from .values import as_list, is_among, same_value, text
 
-#: What `--sensitivity` calls the drawn combinations.
+#: The name of the drawn combinations in `--sensitivity`.
 COMBINATIONS = "combinations"
 
 

@@ -150,7 +150,7 @@ def _add_to_only_law(document: Document, new: Iterable[str]) -> Document | None:
 
 
 def _used(value: Any, key: str = "") -> Iterator[str]:
-    """Every value that the study gives to a window law, those of its axes too."""
+    """Every window law that the study names, also in the values of its axes."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield from _used(item, name)

@@ -41,8 +41,8 @@ class Document:
     file: Path | None = None
     #: The claims: the text of claims.toml, or tables given in code.
     claims: str | Sequence[Mapping[str, Any]] = field(default="", repr=False, hash=False)
-    #: Keys changed since, in this order: dotted key -> value. A key of a short form changes that; any other
-    #: changes what the short form expands to.
+    #: Keys changed since, in this order: dotted key -> value. A key of a short form changes the tables as
+    #: written; any other key changes the tables that short forms are expanded to.
     changes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     #: Axes restricted to some values (and grids to some names): only these cells are run.
     chosen: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict, hash=False)

@@ -28,7 +28,7 @@ RESULTS = frozenset(
 def read_text(path: Path, *, what: str, root: Path | None = None) -> str:
     """The text of a plain UTF-8 file; StudyError says what is wrong with it.
 
-    With `root`, the folder that `resolve_below` found it in, no link is followed.
+    `root` is the folder in which `resolve_below` found the file; with it, no link is followed.
     """
     try:
         if path.is_dir():
@@ -68,7 +68,7 @@ def resolve_inside(folder: Path | None, name: str) -> Path:
 
 
 def resolve_below(folder: Path, name: str) -> tuple[Path, Path]:
-    """A folder and the path of a file in it, without links; StudyError if the file lies outside it."""
+    """A folder and the path of a file in it, with links resolved; StudyError if the file lies outside it."""
     outside = StudyError(
         f"{name!r} lies outside the study's folder",
         right="a study reads only files next to its own study.toml",

@@ -101,7 +101,7 @@ ALIASES = {
 }
 
 
-#: Metrics until 0.2, and what to write.
+#: Names that metrics had until version 0.2, and what to write instead.
 FORMER = {
     "object_delays": 'write "completion_time", with kind = "page" where no kind is given',
     "median_page_delay": 'write "median_delay"',

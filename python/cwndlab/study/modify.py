@@ -18,7 +18,7 @@ from .study_spec import SETTABLE, StudySpec
 
 def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
     """The study's document with axes restricted (`{"iw": 4}`), other keys changed (`{"run.duration": "10s"}`)
-    or whole sections replaced (`{"run": Run(duration="10s")}`). StudyError for what is none of these.
+    or whole sections replaced (`{"run": Run(duration="10s")}`). StudyError for any other key.
     """
     document, outline = study.document, study.outline
     chosen, keys, replaced = dict(document.chosen), {}, {}
@@ -53,7 +53,7 @@ def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
 
 
 def _parameter(value: Any) -> Any:
-    """The value of a parameter, or the list of "cubic,bbr3", which makes an axis of it."""
+    """The value of a parameter; "cubic,bbr3" is a list of values, which makes the parameter an axis."""
     parsed = values.toml_value(value)
     if isinstance(parsed, str) and parsed == value and "," in parsed and not parsed.startswith("="):
         return [values.toml_value(item.strip()) for item in parsed.split(",")]

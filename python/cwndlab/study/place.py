@@ -13,7 +13,7 @@ from cwndlab.base.errors import Findings, KeyPath, StudyError
 
 
 class Place(NamedTuple):
-    """Fills in file, key and line of errors."""
+    """Adds the file, key, line and column to errors."""
 
     raw: Mapping[str, Any]
     file: Path | None

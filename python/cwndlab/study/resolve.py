@@ -30,8 +30,8 @@ _PIECE = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
 
 
 class Names(Mapping[str, Any]):
-    """Parameters and axis values; a parameter that refers to others is resolved when asked for, cycles are an
-    error.
+    """Parameters and axis values. A parameter that refers to others is resolved when it is looked up; a cycle
+    is an error.
     """
 
     def __init__(self, parameters: Mapping[str, Any], axes: Mapping[str, Any]) -> None:

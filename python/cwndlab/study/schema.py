@@ -1,8 +1,8 @@
 """The one home of the study file's keys, as pydantic models; `json_schema` makes `study.schema.json` of them.
 
 The models describe a study after its references ("$name", "= 2 * name", "{name}B") are resolved: once for the
-study as written and once for each cell. Quantities with a unit are held in the core's integers (ns, bit/s,
-bytes).
+study as written and once for each cell. Quantities with a unit are held as integers of the engine's units
+(ns, bit/s, bytes).
 """
 
 import re

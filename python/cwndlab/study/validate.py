@@ -91,7 +91,7 @@ _UNITS = {
 }
 
 
-#: Keys until 0.2 by their models, and what takes their place in a table.
+#: Keys until version 0.2, by model and name, and what to write in their place in a table.
 _FORMER: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], str]] = {
     ("Quantity", "phase"): lambda table: f'window = "{table["phase"]}"',
     ("Quantity", "whole_run"): lambda table: 'window = "run"',
@@ -234,7 +234,7 @@ def _step(data: Any, step: str | int) -> Any:
 
 
 def _select_kind(models: list[Any], data: Any) -> list[Any]:
-    """The models of a union that the data's `kind` leaves; all of them if it leaves none."""
+    """The models of a union that have the data's `kind`; all of them if none has it."""
     kind = data.get("kind", "grid") if isinstance(data, Mapping) else None
     fitting = [
         model
@@ -269,7 +269,7 @@ STAND_INS: dict[str | int, Any] = {
 
 
 def leave_out(given: dict[str, Any], path: KeyPath) -> None:
-    """Takes the key at a path out; one that must be there gets a value that fits."""
+    """Removes the key at a path; a key in `STAND_INS` gets a value that fits instead."""
     if not path:
         return
     key, *further = path

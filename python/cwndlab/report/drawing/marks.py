@@ -38,7 +38,7 @@ class Layer(NamedTuple):
         return cls(spec["mark"]["type"], spec["mark"], spec["encoding"], rows)
 
     def values(self, channel: str) -> list[float]:
-        """The numbers along x or y, with those of its second end."""
+        """The numbers along x or y, with those of `x2` or `y2`."""
         names = [
             self.channels[c]["field"] for c in (channel, f"{channel}2") if "field" in self.channels.get(c, {})
         ]
@@ -75,7 +75,7 @@ class Places(NamedTuple):
     within: Band | None = None
 
     def along_x(self, layer: Layer, row: Row) -> float:
-        """The middle of a row along x."""
+        """The pixel of the middle of a row's mark along x."""
         left = self.left(layer, row)
         if left is None:
             return _place(self.x, layer.channels["x"], row)
@@ -146,7 +146,7 @@ def _stroke(layer: Layer, row: Row) -> str:
 
 
 def stroke_attributes(colour: str, width: float, dashes: Sequence[float] | None) -> str:
-    """The attributes of a line; one of dashes without gaps is solid."""
+    """The attributes of a line; dashes without gaps make it solid."""
     dash = ",".join(map(str, dashes)) if dashes and dashes[1] else None
     return f' stroke="{paint(colour)}" stroke-width="{width}"{_attribute("stroke-dasharray", dash)}'
 
