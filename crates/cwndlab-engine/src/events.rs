@@ -20,7 +20,7 @@ pub type Source = u32;
 
 /// Bits of a [`Source`]. A 64-bit time, 2^39 scheduled events, and a label of an event fit in one 128-bit heap key.
 const SOURCE_BITS: u32 = 24;
-/// A label is an event's source, and [`OWN`] if it uses the entry that its source owns.
+/// A label is an event's source, with the bit [`OWN`] set if the event uses the entry that its source owns.
 const LABEL_BITS: u32 = SOURCE_BITS + 1;
 const OWN: u32 = MAX_SOURCES;
 /// The largest number of sources.

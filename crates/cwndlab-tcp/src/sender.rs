@@ -119,7 +119,7 @@ impl Sender {
     }
 
     /// Whether the sender has none of the [`Extra`] state that the short paths for arriving segments do not handle:
-    /// socket options, and a controller that uses one-way delays. (They handle AccECN apart.)
+    /// socket options, and a controller that uses one-way delays. (AccECN has short paths of its own.)
     #[inline]
     pub fn has_no_extra(&self) -> bool {
         self.extra.as_ref().is_none_or(|extra| extra.socket.is_none() && !extra.delays)

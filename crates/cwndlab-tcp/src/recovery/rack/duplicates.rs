@@ -1,6 +1,6 @@
 //! Without SACK: each duplicate ACK shows that a segment has arrived, but not which one. Linux counts them
-//! (`sacked_out` where `tcp_is_reno`), and otherwise recovers as with SACK. [`SendState::dup_acks`] is that count: an
-//! ACK of new data takes from it what it acknowledges beyond the first segment.
+//! (`sacked_out` where `tcp_is_reno`), and otherwise recovers as with SACK. [`SendState::dup_acks`] is that count. An
+//! ACK of new data lowers it by the segments that the ACK acknowledges beyond the first.
 
 use super::{segments_apart, Arrivals, Phase, Rack};
 use crate::congestion::{AckKind, AckReport, Changes};
