@@ -1,8 +1,8 @@
-"""Builds a study from its document: writes short forms out in full, checks every key, and what the parts say
-of each other.
+"""Builds a study from its document: writes short forms out in full, checks every key, and whether the parts
+are consistent.
 
-Everything that follows knows only the full form. `Expanded.origins` leads from its keys back to those that
-were written, for messages.
+All later steps see only the full form. `Expanded.origins` leads from its keys back to those that were
+written, for error messages.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .values import is_among
 #: for everything that is wrong with it to be found within seconds.
 MAX_KEYS, MAX_ITEMS, MAX_TABLES = 1_000, 10_000, 1_000
 NETWORK = (("topology", "links"), ("traffic",))
-"""Lists of tables as long as others: a network of a thousand hosts has a table for each."""
+"""Lists that may have `MAX_ITEMS` tables: a network of a thousand hosts has a table for each."""
 
 SHORT = tuple(Short.model_fields)
 """The keys of the short form."""
@@ -66,9 +66,9 @@ class Built(NamedTuple, Generic[S]):
 
 
 def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
-    """The study of a document, with everything that is wrong with it apart from its cells.
+    """The study of a document, with all errors that can be found without its cells.
 
-    `cwndlab.plan.plan` checks those, too. StudyError if nothing can be built.
+    `cwndlab.plan.plan` checks the cells, too. StudyError if nothing can be built.
     """
     findings = Findings()
     raw = dict(document.written_tables)
@@ -98,7 +98,7 @@ def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
     except StudyError as error:
         findings.note(place.locate(error))
         wrong = {str(fault.path[0]) for fault in (error, *error.others) if fault.path}
-        try:  # with what is left, the model can be checked
+        try:  # without the wrong sections, so that the model can be checked, too
             rest = {"title": "", **{key: value for key, value in rest.items() if key not in wrong}}
             outline = validate(schema.Outline, rest)
         except StudyError:
@@ -128,7 +128,7 @@ def _changed(raw: dict[str, Any], document: Document) -> dict[str, Any]:
 
 
 def _written_names(values: Sequence[Any]) -> list[Any]:
-    """What the values of an axis are called, as far as the file says."""
+    """The names of an axis's values as written; None for a table without a name."""
     return [value.get("name") if isinstance(value, Mapping) else value for value in values]
 
 
@@ -141,13 +141,13 @@ def _claims(document: Document) -> schema.Claims:
 
 @lru_cache(maxsize=4)
 def _parse_claims(text: str, folder: Path | None) -> schema.Claims:
-    """The claims of a text, which stays the same while a study is changed."""
+    """The claims of a text; cached, because changes of a study do not change them."""
     file = folder / CLAIMS if folder is not None else None
     return validate_at(Place(read_toml(text, file), file, text), schema.Claims)
 
 
 def _check_size(raw: Mapping[str, Any], place: Place) -> None:
-    """StudyError for tables that are nested too deeply, too long, or hold what no study has."""
+    """StudyError for tables that are nested too deeply, too long, or have values that no study may have."""
     if (deep := _depth(raw)) > MAX_DEPTH:
         raise StudyError(f"tables are nested {deep} deep", file=place.file, right=f"at most {MAX_DEPTH}")
     if (unfit := _unfit(raw)) is not None:
@@ -155,7 +155,7 @@ def _check_size(raw: Mapping[str, Any], place: Place) -> None:
 
 
 def _unfit(value: Any, at: KeyPath = ()) -> tuple[KeyPath, str, str] | None:
-    """The path of the first value that no study has, the problem and the remedy; None if there is none."""
+    """The path of the first value that no study may have, the problem and the remedy; None without one."""
     if isinstance(value, date | time):  # a datetime is a date
         return at, "dates and times of day have no meaning in a study", "write it in quotes"
     if isinstance(value, int) and abs(value) >= 2**64:
@@ -190,7 +190,7 @@ def _depth(value: Any) -> int:
 
 
 def expand(raw: Mapping[str, Any]) -> Expanded:
-    """The study in full; a StudyError carries a path of the study as it was written."""
+    """The study with short forms written out in full; a StudyError has a path of the study as written."""
     several, listed = listed_kernels(raw), listed_parameters(raw)
     if not several and not listed and not any(key in raw for key in SHORT):
         return Expanded(dict(raw))
@@ -229,7 +229,7 @@ def expand(raw: Mapping[str, Any]) -> Expanded:
 
 
 def _read_short_forms(given: dict[str, Any], wrong: Findings) -> Short:
-    """The short forms. What does not fit is noted and left out, so that the rest can be checked as well."""
+    """The short forms. Keys with errors are noted and left out, so that the rest can be checked as well."""
     with wrong:
         return validate(Short, given)
     given = copy.deepcopy(given)
@@ -243,7 +243,7 @@ def _read_short_forms(given: dict[str, Any], wrong: Findings) -> Short:
 
 
 def _check_kinds(raw: Mapping[str, Any]) -> None:
-    """StudyError for a section to which something is added and that is no table, or no list of tables."""
+    """StudyError if a section to which `expand` adds something is not a table, or not a list."""
     groups = raw["tcp"].get("groups", {}) if isinstance(raw.get("tcp"), dict) else {}
     tables = [
         *(((key,), raw.get(key, {})) for key in ("axes", "parameters", "tcp")),
@@ -263,14 +263,14 @@ def _position(key: str) -> int:
 
 
 def _names_several_lines(part: object) -> bool:
-    """Whether a part of a study names a queue with several lines."""
+    """Whether a part of a study names a kind of queue in which flows wait in lines of their own."""
     if isinstance(part, dict | list):
         return any(map(_names_several_lines, part.values() if isinstance(part, dict) else part))
     return isinstance(part, str) and part in engine_kinds.SEVERAL_LINES
 
 
 def _measure(full: Expanded, asked: Sequence[str] | None) -> None:
-    """Quantities, tables and figures of what is to be measured."""
+    """Adds the quantities, tables and figures that `measure` asks for."""
     raw = full.raw
     if not full.flows:
         entries = [entry for entry in raw.get("traffic", []) if isinstance(entry, dict)]
@@ -298,7 +298,7 @@ def _measure(full: Expanded, asked: Sequence[str] | None) -> None:
                     raw.setdefault("quantities", []).append(quantity)
                     quantities.append(quantity["name"])
     if not groups or raw.get("grids"):
-        return  # which axes the cells of a grid have is for the study to say
+        return  # cells of grids may have different axes, so the study has to define its tables
     axes = {
         name: _written_names(axis["values"])
         for name, axis in raw.get("axes", {}).items()

@@ -61,7 +61,7 @@ def congestion_control(given: str) -> tuple[str, LawCode | None]:
 
 
 def _what_to_write(name: str, laws: Collection[str]) -> str:
-    """The laws that somebody means who writes a name that none has."""
+    """What to write for an unknown name: versions of the law (bbr1, bbr3 for "bbr") or the nearest law."""
     return f"write {' or '.join(own)}" if (own := versions(name)) else nearest(name, laws)
 
 

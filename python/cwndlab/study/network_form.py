@@ -1,4 +1,4 @@
-"""Writes `[dumbbell]` and `[parking_lot]` out in full: nodes, links, traffic, and the axes of lists."""
+"""Writes `[dumbbell]` and `[parking_lot]` out in full: nodes, links, traffic, and an axis for each list."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class Expanded:
     """A study in full, and where each part of it was written."""
 
     raw: Raw
-    #: What does not fit in the short forms, and was left out.
+    #: Errors in the short forms; the keys that have them are left out.
     wrong: Findings = field(default_factory=Findings)
     origins: dict[KeyPath, KeyPath] = field(default_factory=dict)
-    #: Names of the flow groups, and which of them are transfers without end.
+    #: Name of a group of flows -> whether it has transfers without end.
     flows: dict[str, bool] = field(default_factory=dict)
     #: Directions of the bottlenecks.
     bottlenecks: list[str] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Expanded:
 
 
 class Side(NamedTuple):
-    """The directions of the bottlenecks that are written, and the prefix of their axes and keys."""
+    """Directions of the bottlenecks, the prefix of their axes, and the path of the table with their keys."""
 
     ways: tuple[str, ...] = ("forward",)
     prefix: str = ""
@@ -73,7 +73,7 @@ class Side(NamedTuple):
         return f"{text}, reverse" if self.at[:1] == ("reverse",) else text
 
     def with_key(self, key: str) -> Side:
-        """The side for the keys of a table in it."""
+        """The same directions, for the keys of the table `key` inside this table."""
         return Side(self.ways, f"{self.prefix}{key}_", (*self.at, key))
 
 
@@ -99,7 +99,7 @@ class NetworkForm:
         self.two_way = any(flow.direction != "forward" for flow in self._all_flows())
 
     def write(self) -> None:
-        """Everything of it."""
+        """Writes the nodes, links and traffic."""
         routers = ["left", "right"] if self.hops == 1 else [f"r{k}" for k in range(self.hops + 1)]
         self.nodes += routers
         pairs = list(itertools.pairwise(routers))
@@ -119,7 +119,7 @@ class NetworkForm:
         self._finish({} if rtt is None else {"rtt": rtt})
 
     def _finish(self, base: Raw) -> None:
-        """Sets the sections, the topology with these keys."""
+        """Sets the sections of the full form; `base` has further keys of the topology."""
         self.raw["topology"] = {"nodes": self.nodes, **base, "links": self.links}
         self.raw["traffic"] = self.traffic
         self.origin(("topology",), ())
@@ -140,7 +140,7 @@ class NetworkForm:
         self.origin(("axes", name), at)
 
     def _choices(self, name: str, labels: Sequence[str], at: KeyPath, title: str) -> list[Raw]:
-        """An axis of values with names; for each the table of keys that it sets."""
+        """Adds an axis of values with these names. Returns for each the table of keys that it sets."""
         chosen: list[Raw] = [{"name": label, "set": {}} for label in labels]
         self._axis(name, chosen, at, title=title)
         return [value["set"] for value in chosen]
@@ -159,13 +159,13 @@ class NetworkForm:
     # ── fields that may be axes ───────────────────────────────────────────────────────────────────────────
 
     def _numbers(self, name: str, values: Sequence[Any], at: KeyPath, title: str, unit: str) -> None:
-        """An axis of plain numbers in this unit."""
+        """Adds an axis of numbers in this unit."""
         self._axis(name, [tidy(value) for value in values], at, title=title, unit=unit)
 
     def _choose(
         self, name: str, values: Sequence[Any], title: str, key: str, side: Side | None = None
     ) -> Any:
-        """An axis whose values set a key of the bottlenecks' links, or of directions; its first value."""
+        """Adds an axis that sets a key of the bottlenecks' links, or of a side. Returns its first value."""
         prefix, at = (side.prefix, (*side.at, name)) if side is not None else ("", (name,))
         title = title if side is None else side.title(title)
         chosen = self._choices(prefix + name, value_labels(values), at, title)
@@ -192,7 +192,7 @@ class NetworkForm:
         return "{rate}Mbps"
 
     def _rtt(self) -> str | None:
-        """The round-trip time that makes a BDP; None if a value is read from a file, which the plan does."""
+        """The round-trip time of a BDP; None if it is read from a file, which only the plan does."""
         rtt = self.network.rtt
         if isinstance(rtt, list) and all(isinstance(value, int) for value in rtt):
             return "{rtt}ms"
@@ -200,7 +200,7 @@ class NetworkForm:
         return None if None in starts else starts[0]
 
     def _base(self, rtt: int | Raw) -> str | None:
-        """The round-trip time at the start of the run; None of a file."""
+        """The round-trip time at the start of the run; None if it is read from a file."""
         if isinstance(rtt, int):
             return time_text(rtt)
         return None if "trace" in rtt else str(round_trip_steps(rtt, (self.section, "rtt"))["0s"])
@@ -252,7 +252,7 @@ class NetworkForm:
     def _text(
         self, name: str, value: N | str | Sequence[N], write: Callable[[N], str], side: Side, title: str
     ) -> str:
-        """A value as the full form has it, or the name of the axis that a list makes."""
+        """A value in the full form: as text or, for a list, a reference to the axis that it makes."""
         if isinstance(value, list):
             self._axis(side.prefix + name, list(map(write, value)), (*side.at, name), title=side.title(title))
             return f"${side.prefix}{name}"
@@ -277,7 +277,7 @@ class NetworkForm:
         return {"kind": kind, "rate": rate, "burst": burst}
 
     def _impairments(self, way: Way, side: Side) -> Raw:
-        """A direction's keys for what it does to packets outside of its queue."""
+        """A direction's keys for policers, losses and other impairments."""
         keys: Raw = {}
         impairments: list[Raw] = []
         if way.policer is not None:
@@ -300,7 +300,7 @@ class NetworkForm:
         return keys | ({"impairments": impairments} if impairments else {})
 
     def _fastest(self) -> int:
-        """The highest rate of the bottleneck; 0 of a trace."""
+        """The highest rate of the bottleneck; 0 for a trace."""
         reverse = self.network.reverse
         rates = [
             self.network.rate,
@@ -310,7 +310,7 @@ class NetworkForm:
             highest_rate(value) for rate in rates for value in (rate if isinstance(rate, list) else [rate])
         )
 
-    # ── the parts ─────────────────────────────────────────────────────────────────────────────────────────
+    # ── bottlenecks and flows ─────────────────────────────────────────────────────────────────────────────
 
     def _bottleneck_names(self) -> list[str]:
         return ["bottleneck"] if self.hops == 1 else [f"bottleneck{k + 1}" for k in range(self.hops)]
@@ -360,7 +360,7 @@ class NetworkForm:
         return keys | self._impairments(reverse, side)
 
     def _flow(self, flow: Flow, at: KeyPath, name: str, paths: Mapping[str, tuple[str, str]]) -> None:
-        """A group of flows: one entry of traffic for each path, by its name, all with the same settings."""
+        """Writes a group of flows: an entry of traffic for each of `paths` (by name), with one TCP group."""
         own = own_name(name)
         start, app = self._settings(flow, at, name)
         count = self._varied(flow, "count", at, own, "flows", int)
@@ -374,7 +374,7 @@ class NetworkForm:
                 self._entry(flow, at, (mine, name), count, start, app, host_names(mine))
 
     def _settings(self, flow: Flow, at: KeyPath, name: str) -> tuple[str | Raw, Raw]:
-        """Writes the TCP of a group of flows; when it starts, and its application."""
+        """Writes the TCP of a group of flows. Returns when they start, and their application."""
         own = own_name(name)
         self._tcp(flow, at, name, own)
         start: str | Raw = self._varied(flow, "start", at, own, "start", start_text)
@@ -407,7 +407,7 @@ class NetworkForm:
 
     @cached_property
     def sending(self) -> Raw:
-        """What a sending host's link does to packets: it delays them at random, if there is jitter."""
+        """The keys of a sending host's link for jitter; empty without jitter."""
         if self.network.jitter == 0:
             return {}
         most = self._text("jitter", self.network.jitter, time_text, Side(), "jitter")
@@ -432,13 +432,13 @@ class NetworkForm:
         self.origin(("tcp", "groups", name, "profile"), (*at, "stack" if flow.stack is not None else "tcp"))
 
     def _own_axis(self, key: str, own: str) -> str:
-        """The name of the axis that a group of flows makes of several values."""
+        """The name of the axis for several values of a group: `key`, unless other groups vary it, too."""
         return key if self._varies_alone(key) else f"{own}_{key}"
 
     def _varied(
         self, flow: Flow, key: str, at: KeyPath, own: str, title: str, write: Callable[[Any], Any]
     ) -> Any:
-        """A value of a group of flows in the full form: written, a reference, or an axis of several."""
+        """A value of a group of flows in the full form; for a list, a reference to the axis that it makes."""
         value = getattr(flow, key)
         if not isinstance(value, list):
             return value if isinstance(value, str) else write(value)
@@ -469,7 +469,7 @@ class NetworkForm:
         app: Raw,
         ends: tuple[N, N],
     ) -> None:
-        """Flows as traffic; `names` are the entry's and its TCP's, `ends` senders and receivers."""
+        """Adds an entry of traffic; `names`: its own and its TCP group's; `ends`: senders and receivers."""
         name, group = names
         client, server = ends if engine_kinds.sends_from_client(app) else ends[::-1]
         entry: Raw = {"name": name, "client": client, "server": server, "count": count}

@@ -1,4 +1,4 @@
-"""Values of the short forms as the full form has them."""
+"""Converts values of the short forms to those of the full form."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def longest_round_trip(rtts: Sequence[int | Raw | Sequence[int | Raw]]) -> int |
 
 
 def round_trip_steps(rtt: Raw, at: KeyPath) -> Mapping[str, str]:
-    """The round-trip times of a change; StudyError if it has none."""
+    """A round trip that changes: time -> round-trip time; StudyError if it is invalid."""
     steps = rtt.get("at")
     if not isinstance(steps, dict) or "0s" not in steps:
         right = 'write rtt = { at = { "0s" = "40ms", "20s" = "80ms" } }'
@@ -62,22 +62,22 @@ def halve_round_trip(rtt: int | Raw, at: KeyPath) -> str | Raw:
 
 
 def own_name(flows: str) -> str:
-    """The name of a group of flows in names of axes and parameters."""
+    """The name of a group of flows in names of axes and parameters, which have no - and +."""
     return flows.replace("-", "_").replace("+", "_")
 
 
 def quantity_text(value: N | Raw, write: Callable[[N], str]) -> str | Raw:
-    """A quantity as a study has it; a change as it is."""
+    """A quantity as text; one that changes over time as the table that it is."""
     return value if isinstance(value, dict) else write(value)
 
 
 def interval_texts(down: Sequence[Sequence[int]]) -> list[list[str]]:
-    """Intervals of time as a study has them."""
+    """Intervals of time as texts."""
     return [[time_text(edge) for edge in interval] for interval in down]
 
 
 def value_labels(values: Sequence[str | Raw]) -> list[str]:
-    """What the values of an axis are called; of one kind, by what else they have: "codel", "codel ecn"."""
+    """The names of an axis's values; those of one kind by their other keys, too: "codel", "codel ecn"."""
     kinds = [_value_label(value) for value in values]
     labels = kinds.copy()
     for k, value in enumerate(values):
@@ -89,7 +89,7 @@ def value_labels(values: Sequence[str | Raw]) -> list[str]:
 
 
 def _value_label(value: str | Raw) -> str:
-    """The label of a value that may be a change: "100Mbps to 10Mbps every 200ms"."""
+    """The name of a value that may change over time: "100Mbps to 10Mbps every 200ms"."""
     if isinstance(value, str):
         return value
     steps = value.get("at")
@@ -100,7 +100,7 @@ def _value_label(value: str | Raw) -> str:
 
 
 def highest_rate(rate: int | Raw) -> int:
-    """The highest rate of a value that may be a change; 0 of a trace."""
+    """The highest rate of a value that may change over time; 0 for a trace."""
     if isinstance(rate, int):
         return rate
     steps = rate.get("at", {})
@@ -108,11 +108,11 @@ def highest_rate(rate: int | Raw) -> int:
     try:
         return max(map(parse_zero_rate, rates), default=0)
     except ValueError:
-        return 0  # the full form says what is wrong
+        return 0  # the check of the full form reports it
 
 
 def tidy(value: float) -> int | float:
-    """A whole number without its point; what a change of unit left in the last digits rounded away."""
+    """A number without the rounding errors of a change of unit; an int if it is whole."""
     rounded = round(value, 9)
     return int(rounded) if float(rounded).is_integer() else rounded
 
@@ -123,7 +123,7 @@ def limit_text(buffer: float | str) -> str:
 
 
 def with_shaper(shaper: Raw | None, queue: Raw) -> Raw:
-    """The table of a queue behind a shaper, if there is one; its own FIFO takes the place of drop-tail."""
+    """The table of a queue, behind a shaper if there is one, whose own FIFO replaces plain drop-tail."""
     if shaper is None:
         return queue
     fifo = queue.keys() == {"kind", "limit"} and queue["kind"] == "drop-tail"
@@ -133,10 +133,10 @@ def with_shaper(shaper: Raw | None, queue: Raw) -> Raw:
 def queue_table(
     queue: str | Mapping[str, Any] | None, limit: str, mark_above: str | None = None, given: str | None = None
 ) -> Raw:
-    """The table of a queue that may be named by its kind alone, or by the length from which it marks.
+    """The table of a queue that is given by its kind, its table, or the length from which it marks.
 
-    RED whose thresholds are one, on the queue as it is, is DCTCP's marking (RFC 8257, section 3.1). CAKE has
-    memory for its round-trip time unless a buffer is `given`.
+    RED with equal thresholds on the current queue length is DCTCP's marking (RFC 8257, section 3.1). CAKE has
+    a default limit for its round-trip time, which applies unless a buffer is `given`.
     """
     if mark_above is not None:
         step = {"min_th": mark_above, "max_th": mark_above, "w_q": 1.0, "ecn": True, "hard_drop": False}
@@ -148,15 +148,15 @@ def queue_table(
 
 
 def start_text(start: int | Drawn) -> str | Raw:
-    """When flows start, as the full form has it."""
+    """The start of flows in the full form."""
     return {"uniform": list(start.uniform)} if isinstance(start, Drawn) else time_text(start)
 
 
 def host_names(name: str) -> tuple[str, str]:
-    """The sender's and the receiver's host of a group of flows."""
+    """The names of the sending and the receiving host of a group of flows."""
     return f"{name}_sender", f"{name}_receiver"
 
 
 def owner_text(name: str, suffix: str) -> str:
-    """Whose an axis is, for its title."""
+    """The end of an axis's title that names its flows; empty if the axis is the whole network's."""
     return f" of {name.removesuffix(suffix)}" if name.endswith(suffix) else ""
