@@ -52,7 +52,7 @@ class Study(StudySpec):
         return overview(head, self.axes, self.outline.quantities)
 
     def __dir__(self) -> list[str]:
-        """What is of use to a caller; the rest is for the package."""
+        """The names that callers need; those that only the package uses are left out."""
         own = (name for name in vars(Study) if not name.startswith("_"))
         return sorted({*own, "claims", "file", "folder", "name", "title"} - {"with_laws", "configure"})
 
@@ -76,13 +76,13 @@ class Study(StudySpec):
     @classmethod
     @check_arguments
     def load(cls, name_or_path: str | Path) -> Self:
-        """A shipped study by its name, or a file, or a folder that holds a study.toml.
+        """Loads a shipped study by its name, a study file, or a folder that holds a study.toml.
 
         >>> Study.load("rfc2416").axes["size"]
         ['as-traced', 'as-written']
 
-        TCP's knobs, queues and applications are checked when the study is planned, as `cc` may define a
-        congestion control that it names.
+        TCP's knobs, queues and applications are checked when the study is planned: the study may name a
+        congestion control that `cc` defines only then.
 
         Args:
             name_or_path: one of `cwndlab.studies()`, or a path.
@@ -99,13 +99,13 @@ class Study(StudySpec):
     @classmethod
     @check_arguments
     def build(cls, title: str, *, name: str = "study", **sections: Unpack[Sections]) -> Self:
-        """A study built in code: its sections by their names, as models or as the keys of a study file.
+        """Builds a study from its sections, each a model or a mapping with the keys of a study file.
 
         >>> from cwndlab import Dumbbell, Flow, Run, Study
         >>> network = Dumbbell(rate="50Mbps", rtt="40ms", flows=[Flow(cc="cubic"), Flow(cc="bbr1")])
         >>> study = Study.build("CUBIC against BBR", dumbbell=network, run=Run(duration="30s"))
 
-        Models hold values; where a section refers to parameters or axes ("$webs"), give its keys.
+        Models hold only values; give a section that refers to parameters or axes ("$webs") as a mapping.
 
         Args:
             title: of the study and its report.
@@ -131,7 +131,7 @@ class Study(StudySpec):
         folder: str | Path | None = None,
         claims: Sequence[Keys] = (),
     ) -> Self:
-        """A study of the keys of a study file; models may stand for tables.
+        """Builds a study from the tables of a study file; a model may take the place of a table.
 
         >>> network = {"rate": "5Mbps", "rtt": "20ms", "flows": [{"cc": "reno"}]}
         >>> Study.from_dict({"title": "One", "dumbbell": network, "run": {"duration": "1s"}}).title
@@ -140,7 +140,7 @@ class Study(StudySpec):
         Args:
             raw: the tables of a study file.
             name: what results and messages call it.
-            folder: where the files that it names are.
+            folder: where the files are that the study names.
             claims: the tables of a claims.toml.
 
         Returns:
@@ -158,13 +158,13 @@ class Study(StudySpec):
     @classmethod
     @check_arguments
     def from_toml(cls, text: str, *, name: str = "study") -> Self:
-        """A study from the text of a study file, checked as `load` does.
+        """Builds a study from the text of a study file; checks it as `load` does.
 
         >>> Study.from_toml(study.to_toml()).axes == study.axes
         True
 
         Args:
-            text: TOML, as of a study.toml.
+            text: the TOML of a study file.
             name: what results and messages call it.
 
         Returns:
@@ -178,9 +178,9 @@ class Study(StudySpec):
 
     @check_arguments
     def set(self, changes: Keys | None = None, /, **more: object) -> Self:
-        """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`), other keys changed
-        (`{"run.duration": "10s"}`) or whole sections replaced (`{"run": Run(duration="10s")}`); axes,
-        parameters and sections also as keywords, `set(iw=4)`.
+        """A copy of the study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`), other keys changed
+        (`{"run.duration": "10s"}`) or whole sections replaced (`{"run": Run(duration="10s")}`). Axes,
+        parameters and sections can also be keywords: `set(iw=4)`.
 
         >>> study.set({"run.duration": "1s"}, buffer=2).axes
         {'buffer': [2]}
@@ -197,7 +197,7 @@ class Study(StudySpec):
 
         """
         changes = {**(changes or {}), **more}
-        # What a short form expands to decides which axes there are.
+        # A short form can define axes, so its changes come before those of axes.
         short = {key: value for key, value in changes.items() if is_short(key, value)}
         others = {key: value for key, value in changes.items() if not is_short(key, value)}
         study = self
@@ -206,7 +206,7 @@ class Study(StudySpec):
         return study.with_laws(make_law_codes(laws)) if (laws := dict(find_laws(changes))) else study
 
     def with_laws(self, laws: Mapping[str, LawCode | None]) -> Self:
-        """The study in which these names can be used for `window_law`; None is a law of the engine.
+        """A copy of the study that can use these names for `window_law`; None stands for a law of the engine.
 
         A name that the study does not use becomes one more value of the axis that varies the window law.
 
@@ -222,7 +222,7 @@ class Study(StudySpec):
 
     @check_arguments
     def configure(self, changes: Keys, laws: Mapping[str, LawCode | None]) -> Self:
-        """The study with further congestion controls, as `with_laws`, and changes, which may use their names.
+        """A copy of the study with these congestion controls (`with_laws`) and changes, which may name them.
 
         Raises:
             StudyError: as `set`.
@@ -237,9 +237,9 @@ class Study(StudySpec):
     def to_toml(self) -> str:
         """The study as the text of a study file.
 
-        A loaded study keeps its text and comments; what `set` changed is written into it. What the file's
-        form does not allow (a single link of a `[dumbbell]`) makes the text a full one, without comments.
-        Congestion controls and metrics written in Python are not part of a file.
+        A loaded study keeps its text and comments, and the changes of `set` are written into them. If the
+        short form cannot express a change (to a single link of a `[dumbbell]`), the text is the study written
+        out in full, without comments. Congestion controls and metrics in Python are not part of the text.
 
         >>> study.set(buffer=2).to_toml().splitlines()[0]
         'title = "Two flows"'
@@ -259,9 +259,9 @@ class Study(StudySpec):
 
     @check_arguments
     def save(self, path: str | Path) -> Path:
-        """Writes the study as a file ("question.toml"), or into a folder as its study.toml; the file's path.
+        """Writes the study to a file ("question.toml"), or to study.toml in a folder; returns the path.
 
-        The claims and the files that the study names are copied next to it, so that it can be loaded there.
+        The claims and the files that the study names are copied next to it, so that `load` finds them.
 
         >>> study.save("two.toml").name
         'two.toml'
@@ -301,7 +301,9 @@ class Study(StudySpec):
     def plan(
         self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None
     ) -> Plan:
-        """The plan: every cell, and how many replicates of each; `plan.check()` checks all, as `run` does.
+        """The plan: all cells, and the number of replicates of each.
+
+        `plan.check()` checks every cell, as `run` does.
 
         >>> plan = study.plan(replicates=5)
         >>> len(plan), plan.runs
@@ -310,7 +312,7 @@ class Study(StudySpec):
         Args:
             replicates: of each cell; default: the study's.
             seed: of all random streams; default: the study's.
-            sensitivity: an axis of [sensitivity], "combinations" of them, or "all".
+            sensitivity: an axis of [sensitivity], "combinations" of these axes, or "all".
 
         Returns:
             The plan: a sequence of cells.
@@ -334,7 +336,7 @@ class Study(StudySpec):
         cc: Mapping[str, type[CongestionControl] | str | Path] | None = None,
         **more: Unpack[FurtherOptions],
     ) -> RunResult:
-        """Runs the study; `out` is the folder for its results, the other arguments are as of `cwndlab.run`.
+        """Runs the study; the arguments are those of `cwndlab.run`.
 
         >>> study.run("results", replicates=3).report.name
         'report.html'
@@ -342,22 +344,22 @@ class Study(StudySpec):
         Args:
             out: folder for records, verdicts and the report; without it everything stays in memory.
             options: how to run; default: in memory, on all processors.
-            changes: axes to restrict and keys to change, as of `set`.
-            cc: congestion controls of your own, as of `cwndlab.run`.
+            changes: axes to restrict and keys to change, as in `set`.
+            cc: congestion controls of your own, as in `cwndlab.run`.
             more: fields of `RunOptions` by their names.
 
         Returns:
             The results; runs that failed are listed in `failures`.
 
         Raises:
-            StudyError, ClusterError, OutputError: as `cwndlab.run`.
+            StudyError, ClusterError, OutputError: as in `cwndlab.run`.
 
         """
         study = self.configure(changes or {}, make_law_codes(cc or {}))
         return execution.run_study(study, options, out=out, **more)
 
     def explore(self) -> ExplorePage:
-        """A page with a slider for each parameter and graphs that follow, as `cwndlab explore` opens it.
+        """A page with a slider for each parameter and graphs that follow them, as `cwndlab explore` opens it.
 
         A notebook shows the page; `save` writes it.
 
@@ -368,11 +370,11 @@ class Study(StudySpec):
             The page.
 
         Raises:
-            StudyError: its congestion controls are in Python.
-            OutputError: this cwndlab has no engine for pages.
+            StudyError: the study has congestion controls in Python.
+            OutputError: this installation lacks the engine for pages.
 
         """
-        # An application imports this module, and not the other way round.
+        # Called by its name: the core does not import applications.
         page: ExplorePage = import_module("cwndlab.apps.explore.page").explore(self)
         return page
 
@@ -386,7 +388,7 @@ class Study(StudySpec):
         cc: Mapping[str, type[CongestionControl] | str | Path] | None = None,
         **more: Unpack[FurtherOptions],
     ) -> Stream:
-        """Runs the study in the background and gives its replicates as they finish.
+        """Runs the study in the background and yields its replicates as they finish.
 
         >>> sorted((done.cell, done.replicate) for done in study.stream(replicates=1))
         [('buffer=0.5', 0), ('buffer=2', 0)]
@@ -394,15 +396,15 @@ class Study(StudySpec):
         Args:
             out: folder for the results; without it everything stays in memory.
             options: how to run; default: in memory, on all processors.
-            changes: axes to restrict and keys to change, as of `set`.
-            cc: congestion controls of your own, as of `cwndlab.run`.
+            changes: axes to restrict and keys to change, as in `set`.
+            cc: congestion controls of your own, as in `cwndlab.run`.
             more: fields of `RunOptions` by their names.
 
         Returns:
-            An iterator; its `result` is the `RunResult` once it is exhausted, and `close` stops the run.
+            An iterator. After its last replicate `result` is the `RunResult`; `close` stops the run.
 
         Raises:
-            StudyError: the study or an option is wrong. The iteration raises what ends the run.
+            StudyError: the study or an option is wrong. Errors that end the run are raised by the iterator.
 
         """
         study = self.configure(changes or {}, make_law_codes(cc or {}))
@@ -413,16 +415,16 @@ class Study(StudySpec):
 
 @check_arguments
 def open_results(folder: str | Path) -> RunResult:
-    """The results in a folder that `run` wrote. Takes no lock, writes nothing.
+    """The results in a folder that `run` wrote. Does not lock the folder, and writes nothing.
 
     >>> cwndlab.open_results("results").study.title
     'Two flows'
 
     Args:
-        folder: what `out` named.
+        folder: the `out` of that run.
 
     Returns:
-        The results, as `run` gave them.
+        The results, as `run` returned them.
 
     Raises:
         OutputError: the folder has no results.

@@ -1,1 +1,1 @@
-"""What every other package uses: errors, writing files, the border to the Rust core, code of the user's."""
+"""What all other packages use: errors, writing files, the border to the Rust core, running user code."""

@@ -1,4 +1,4 @@
-"""The record tables of one run as one sequence of bytes, for files and for the way between machines."""
+"""The record tables of one run as one sequence of bytes, for files and for transfers between machines."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from typing import Any
 
 import pyarrow as pa
 
-#: The table of a kernel's first segments where the study observes none, and how many rows it has at most.
+#: The table with the first segments of a run on a kernel, kept if the study does not record segments; its
+#: largest number of rows.
 FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS = "first_segments", 20_000
 
 _MAGIC = b"cwndlab records 4\n"
 _CHECKSUM_BYTES = 32
-#: All tables in one frame: Arrow would compress each buffer of each column by itself, on threads of its own.
+#: Compresses all tables as one frame; Arrow would compress each buffer of each column, on further threads.
 _CODEC = pa.Codec("zstd", 2)
 EMPTY: Mapping[str, str | int] = MappingProxyType({})
 
 
 def read_table(stream: Any) -> pa.Table:
-    """The table of an Arrow stream, without a copy; `pa.table` would first import pandas: 0.5 s."""
+    """The table of an Arrow stream, not copied. `pa.table` would first import pandas, which takes 0.5 s."""
     return pa.RecordBatchReader.from_stream(stream).read_all()
 
 
 def encode_tables(tables: Mapping[str, pa.Table], key: str, about: Mapping[str, str | int] = EMPTY) -> bytes:
-    """Heading, Arrow streams in one compressed frame, and a checksum of these and of the run's key.
+    """A heading, the Arrow streams in one compressed frame, and a checksum of both and of the run's key.
 
-    `about` goes into the heading: what else is known of the run.
+    The heading also holds `about`, facts about the run that its tables do not contain.
     """
     sink = pa.BufferOutputStream()
     lengths: dict[str, int] = {}
@@ -44,7 +45,7 @@ def encode_tables(tables: Mapping[str, pa.Table], key: str, about: Mapping[str, 
 
 
 def _checksum(body: bytes | memoryview, key: str) -> bytes:
-    """Keyed, so that the records of another run do not pass for those of this one."""
+    """The checksum depends on the run's key, so that the records of another run are not accepted."""
     return hashlib.blake2b(body, key=key.encode(), digest_size=_CHECKSUM_BYTES).digest()
 
 
@@ -55,7 +56,7 @@ def is_whole(data: bytes, key: str) -> bool:
 
 
 def decode_tables(data: bytes, key: str) -> dict[str, pa.Table]:
-    """What `encode_tables` made; ValueError if it is damaged or another run's."""
+    """The tables from the bytes of `encode_tables`; ValueError if these are damaged or another run's."""
     heading, position = _heading(data, key)
     lengths: dict[str, int] = heading["tables"]
     frame = memoryview(data)[position:-_CHECKSUM_BYTES]
@@ -69,13 +70,13 @@ def decode_tables(data: bytes, key: str) -> dict[str, pa.Table]:
 
 
 def decode_about(data: bytes, key: str) -> Mapping[str, str | int]:
-    """The `about` of `encode_tables`; ValueError if it is damaged or another run's."""
+    """`about` from the bytes of `encode_tables`; ValueError if these are damaged or another run's."""
     about: Mapping[str, str | int] = _heading(data, key)[0]["about"]
     return about
 
 
 def _heading(data: bytes, key: str) -> tuple[dict[str, Any], int]:
-    """The heading, and where the streams begin."""
+    """The heading, and the position after it, where the compressed frame begins."""
     if not is_whole(data, key):
         raise ValueError("damaged")
     end = data.index(b"\n", len(_MAGIC))

@@ -1,4 +1,4 @@
-"""What a function of a notebook cell uses of other cells: constants, functions and classes, as one digest."""
+"""A digest of what a function in a notebook uses from other cells: constants, functions and classes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def digest_of_values(function: Callable[..., object], key: str) -> str:
-    """Digest of all values outside a function that its code names, as they are now; "" if there are none.
+    """A digest of the present values of all names that a function uses from outside; "" if it uses none.
 
-    StudyError, at `key`, for a value of which no digest can be made.
+    Raises a StudyError at `key` if no digest can be made of a value.
     """
     digest, seen = hashlib.sha256(), set[int]()
     count = 0
@@ -28,7 +28,7 @@ def digest_of_values(function: Callable[..., object], key: str) -> str:
 
 
 def _texts(function: object, key: str, seen: set[int]) -> Iterator[str]:
-    """Each value that a function names, with its name, and what functions among them name in turn."""
+    """Name and value of all that a function uses from outside, and of what those functions use in turn."""
     if not isinstance(function, FunctionType) or id(function) in seen:
         return
     seen.add(id(function))
@@ -51,7 +51,7 @@ def _texts(function: object, key: str, seen: set[int]) -> Iterator[str]:
 
 
 def _texts_of_class(name: str, value: type, key: str, seen: set[int]) -> Iterator[str]:
-    """The source of a class and of its bases, its constants, and what its methods name."""
+    """The source of a class and of its bases, its constants, and what its methods use from outside."""
     for base in value.__mro__:
         if base.__module__ != value.__module__:
             yield f"{name} {base.__module__}.{base.__qualname__}"
@@ -66,7 +66,7 @@ def _texts_of_class(name: str, value: type, key: str, seen: set[int]) -> Iterato
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """The names that a code and the functions inside it may look up outside."""
+    """The names that a function's code, and the functions defined in it, may look up outside."""
     yield from (*code.co_names, *code.co_freevars)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -74,7 +74,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _value_text(name: str, value: object, key: str) -> str:
-    """A value as text from which it follows."""
+    """A text that differs if the value differs."""
     if isinstance(value, _PLAIN):
         return f"{type(value).__name__} {value!r}"
     if isinstance(value, np.ndarray) and value.dtype != np.dtype(object):

@@ -1,4 +1,4 @@
-"""What several layers share: the records that a run gives, and checks of this machine."""
+"""What several packages share: records of runs that are over, time budgets, results of checks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Value = float | list[float]
 
 
 class Check(NamedTuple):
-    """Whether something works on this machine, and what there is to say of it."""
+    """The result of checking one thing on this machine (`cwndlab doctor`): whether it works, with details."""
 
     name: str
     works: bool
@@ -26,10 +26,10 @@ class Check(NamedTuple):
 
 
 class KeptRecords:
-    """The record tables of a run that is over, as the engine gives them."""
+    """The record tables of a run that is over, with the interface of the engine's `Records`."""
 
     def __init__(self, tables: Mapping[str, Any], packets: int = 0, capture: bytes | None = None) -> None:
-        """`packets` are packet-hops; `capture` is what was captured of a kernel's run, as pcapng."""
+        """`packets` is the number of packet-hops; `capture` is the pcapng file of a run on a kernel."""
         self._tables = dict(tables)
         self._capture = capture
         self.packets = packets
@@ -40,11 +40,11 @@ class KeptRecords:
         return list(self._tables)
 
     def table(self, name: str, /) -> Any:
-        """A table with ``__arrow_c_stream__``."""
+        """The table of this name, which has ``__arrow_c_stream__``."""
         return self._tables[name]
 
     def write_trace(self, path: str, format: str) -> None:
-        """Writes the capture; only the engine's runs are written in other formats."""
+        """Writes the capture. ValueError for other formats, which only runs of the engine have."""
         if format != "pcapng" or self._capture is None:
             raise ValueError(f"kept records are not written as {format}; `cwndlab trace` runs the cell again")
         Path(path).write_bytes(self._capture)
@@ -52,27 +52,27 @@ class KeptRecords:
 
 Records: TypeAlias = "_core.Records | KeptRecords"
 
-#: The record tables that time budgets are made of.
+#: The record tables from which time budgets are computed.
 BUDGET_TABLES = ("connections", "objects", "limits", "states", "timeouts", "cwnd", "delays")
 
 
 def time_budgets(
     table: Callable[[str], pa.Table], scenario: Mapping[str, Any], end_ns: int, kind: str | None = None
 ) -> pa.Table:
-    """The budgets of a run's finished objects and of its connections, or of one kind of them.
+    """The time budgets of a run's finished objects and of its connections, or of one kind of them.
 
     In the order of the records, objects first. Flows of datagrams have none.
 
     Args:
-        table: gives the whole run's record table of a name (`BUDGET_TABLES`).
+        table: returns the whole run's record table of a name (of `BUDGET_TABLES`).
         scenario: the run's scenario.
-        end_ns: the end of the run, or of a window: what happens from then on is not looked at, and
-            connections that are open end with it.
-        kind: "page", "file", "transaction", "object" or "connection".
+        end_ns: the end of the run or of a window: later events are ignored, and connections that are open
+            then count as ended.
+        kind: "page", "file", "transaction", "object" or "connection"; None for all.
 
     Returns:
-        `traffic` (its index), `kind`, `index`, `start_ns`, `end_ns`, and nanoseconds for each part, as
-        `slow-start_ns`: these add up to `end_ns - start_ns`.
+        The columns `traffic` (its index), `kind`, `index`, `start_ns`, `end_ns`, and one with the nanoseconds
+        of each part, such as `slow-start_ns`. The parts add up to `end_ns - start_ns`.
 
     Raises:
         ValueError: a table does not fit.

@@ -1,6 +1,6 @@
-"""What of the engine's kinds of queues, impairments and applications decides how a study is read.
+"""Properties of queues, impairments and applications on which the reading of a study depends.
 
-What else there is to know of a kind, its keys among it, is the engine's (`_core.kinds`).
+All else about a kind, such as its keys, comes from the engine (`_core.kinds`).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 from cwndlab import _core
 
-#: Queues in which packets wait in several lines, so that no delay is that of all packets that arrive.
+#: Queues with several lines of packets, in which packets that arrive together wait for different times.
 SEVERAL_LINES = ("fq-codel", "fq-pie", "cake", "dualpi2", "cbq")
 #: Queues whose limit is a number of packets, as in Linux.
 PACKET_QUEUES = ("drop-on-full", "codel", "fq-codel", "pie", "fq-pie", "dualpi2")
 #: Queues whose limit is a number of bytes.
 BYTE_QUEUES = ("linux-red", "tbf")
-#: The memory that a packet of 1500 bytes takes in CAKE, whose limit is one of memory (`skb->truesize`).
+#: Bytes of memory (`skb->truesize`) of a packet of 1500 bytes; the limit of CAKE is one of memory.
 CAKE_PACKET_MEMORY = 2304
-#: Queues that draw no random number (a shaper: if the one inside draws none).
+#: Queues that draw no random numbers; a shaper (tbf) also holds an inner queue, which may.
 DETERMINISTIC_QUEUES = ("infinite", "drop-tail", "codel", "tbf")
-#: Impairments that draw no random number.
+#: Impairments that draw no random numbers.
 SCRIPTED = ("drop-nth", "drop-every", "drop-seq", "delay-nth", "policer", "delay-steps", "aggregate")
-#: The unit at the end of a name of the engine's.
+#: The unit at the end of the engine's name of a key.
 UNIT_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")
 #: The applications that send datagrams without congestion control, and whether each draws random numbers
 #: regardless of its distributions.
@@ -39,13 +39,13 @@ class EngineKind(NamedTuple):
     #: The JSON schema of each key, as the engine names it.
     keys: Mapping[str, Mapping[str, Any]]
     required: tuple[str, ...]
-    #: What the schemas of keys refer to.
+    #: The schemas to which those of `keys` refer by "$ref".
     definitions: Mapping[str, Mapping[str, Any]]
 
 
 @cache
 def engine_kinds(what: str) -> Mapping[str, EngineKind]:
-    """The kinds of "app", "queue" or "impairment" by their names."""
+    """All kinds of "app", "queue" or "impairment", by name."""
     schema = json.loads(_core.kinds())[what]
     definitions = schema.get("$defs", {})
     kinds = {}
@@ -60,7 +60,7 @@ def engine_kinds(what: str) -> Mapping[str, EngineKind]:
 
 
 def required_keys(kind: str) -> tuple[str, ...]:
-    """The keys without a default of a kind of queue, impairment or application, as the engine names them."""
+    """The engine's names of the keys that a queue, impairment or application of this kind must have."""
     catalogues = (engine_kinds(what) for what in ("app", "queue", "impairment"))
     return next((kinds[kind].required for kinds in catalogues if kind in kinds), ())
 
@@ -84,11 +84,11 @@ def is_endless(app: object) -> bool:
 
 
 def sends_from_client(app: Mapping[str, Any]) -> bool:
-    """Whether the client's end sends the data, or most of it."""
+    """Whether the client sends the data, or most of it."""
     pushes = app.get("kind") in ("bulk", "short-flows", "program") or is_unresponsive(app)
     return pushes and app.get("from", "client") == "client"
 
 
 def draws(app: Mapping[str, Any]) -> bool:
-    """Whether an application draws random numbers in addition to those of its distributions; programs may."""
+    """Whether an application may draw random numbers apart from its distributions, as programs may."""
     return app["kind"] in ("short-flows", "program") or UNRESPONSIVE.get(str(app["kind"]), False)

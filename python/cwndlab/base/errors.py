@@ -1,5 +1,6 @@
-"""Errors of cwndlab. Every one says what is wrong, where, and what would be right; the command line prints it
-and no traceback.
+"""Errors of cwndlab. Each says what is wrong, where, and what would be right.
+
+The command line prints them without a traceback.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ C = TypeVar("C")
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 
-#: An option in a text, or a command of the shell, whose options stay as they are.
+#: An option in a text (as a group), or a quoted command, whose options are not replaced.
 _OPTION = re.compile(r"`[^`]*`|(?<![\w-])--(?:set )?([a-z]+(?:-[a-z]+)*)")
 
 
 class CwndlabError(Exception):
     """Base of all errors that the caller can correct.
 
-    Texts name options of the command line, which prints `args[0]`. `str` gives them as arguments in Python:
-    `max_events` for `--max-events`, and the key alone for `--set KEY`.
+    `text` names options as on the command line, which prints it. `str` names them as arguments in Python:
+    `max_events` for `--max-events`, and only the key for `--set KEY`.
     """
 
     exit_code = 2
@@ -41,7 +42,7 @@ class CwndlabError(Exception):
 
     @property
     def text(self) -> str:
-        """The text with options of the command line."""
+        """The message, with options named as on the command line."""
         return Exception.__str__(self)
 
 
@@ -52,7 +53,7 @@ class StudyError(CwndlabError):
     #: What is wrong.
     problem: str
     _: KW_ONLY
-    #: The file that contains it, if any.
+    #: The file that contains the problem, if any.
     file: Path | str | None = None
     #: The dotted key, for instance ``topology.links.modem.rate``.
     key: str | None = None
@@ -61,10 +62,10 @@ class StudyError(CwndlabError):
     column: int | None = None
     #: What would be right.
     right: str | None = None
-    #: The keys and indices that lead to it in the tables of the study. `cwndlab.study.place` derives `file`,
-    #: `key`, `line` and `column` from it.
+    #: Where the problem is in the tables of the study. `cwndlab.study.place` derives `file`, `key`, `line`
+    #: and `column` from this.
     path: KeyPath | None = None
-    #: What else is wrong with the study.
+    #: Further problems of the same study.
     others: Sequence[StudyError] = ()
 
     def __post_init__(self) -> None:
@@ -83,7 +84,7 @@ class StudyError(CwndlabError):
         return "\n".join([own, *(other.text for other in self.others)])
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickles whole, so that a worker's error arrives as it was."""
+        """Pickles all attributes, so that an error of another process arrives complete."""
         return (partial(type(self), **{field.name: getattr(self, field.name) for field in fields(self)}), ())
 
     def replace(self, **changes: object) -> StudyError:
@@ -101,7 +102,7 @@ class StudyError(CwndlabError):
 
 
 def problem_at(path: KeyPath, problem: str, right: str | None = None) -> StudyError:
-    """What is wrong at a path of a study's tables."""
+    """An error at a path in a study's tables."""
     return StudyError(problem, right=right, path=path)
 
 
@@ -117,7 +118,7 @@ class NotFoundError(CwndlabError, KeyError):
     """A name that is not among the results or records."""
 
 
-#: Types of parameters by their names in annotations: what they are called, and what values have them.
+#: Types in annotations of parameters: for each its name in messages, and the type that values must have.
 _TYPES: Mapping[str, tuple[str, type]] = {
     "str": ("text", str),
     "int": ("a whole number", Integral),
@@ -131,11 +132,10 @@ _TYPES: Mapping[str, tuple[str, type]] = {
 
 
 def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """A function of the public interface, which raises ArgumentError for an argument whose name or type does
-    not fit its declaration.
+    """Decorates a public function: an argument with a wrong name or type raises ArgumentError.
 
-    A class whose methods describe selected cells says in `SELECTED` how they are called once cells are
-    selected: who gives them the value of an axis is shown this.
+    Methods that work on selected cells are often called with an axis's value as an argument. The error then
+    shows how to select cells first, by the pattern in `SELECTED` of the method's class.
     """
     signature = inspect.signature(function)
 
@@ -153,7 +153,7 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def check_constructor(cls: type[C]) -> type[C]:
-    """A class of the public interface, whose constructor checks its arguments (`check_arguments`)."""
+    """Decorates a public class: its constructor checks arguments as in `check_arguments`."""
     setattr(cls, "__init__", check_arguments(getattr(cls, "__init__")))  # noqa: B009, B010 - mypy forbids the rest
     return cls
 
@@ -165,7 +165,7 @@ def _misfit(
     allowed: Sequence[str],
     error: TypeError,
 ) -> str:
-    """What is wrong with the arguments of a call, and what to write in place of the first unknown one."""
+    """The message about a call with wrong arguments, with what to write instead of the first unknown one."""
     name = function.__name__
     wrong = {key: value for key, value in options.items() if key not in allowed}
     if not wrong:
@@ -187,7 +187,7 @@ def _misfit(
 
 
 def _check_type(name: str, parameter: inspect.Parameter, value: object) -> None:
-    """ArgumentError if a value has none of a parameter's types, unless one of these is not in `_TYPES`."""
+    """ArgumentError if a value fits none of a parameter's types; parameters of types not in `_TYPES` pass."""
     parts = re.sub(r"\[.*\]", "", str(parameter.annotation)).split(" | ")
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or not {*parts} <= {*_TYPES}:
         return
@@ -205,7 +205,7 @@ class OutputError(CwndlabError):
 
 
 class RunError(CwndlabError):
-    """A run that failed though its study was right; the exit code differs so that scripts can tell."""
+    """A run that failed although its study is valid. Its exit code is 1, so that scripts can tell."""
 
     exit_code = 1
 
@@ -227,18 +227,18 @@ def install(extra: str) -> str:
 
 
 class ClusterError(CwndlabError):
-    """A cluster that is not there or went away."""
+    """A cluster that cannot be reached, or was lost."""
 
 
 def nearest(name: str, choices: Iterable[str], *, limit: int = 12) -> str:
-    """What would be right instead of `name`: the nearest of `choices`, or all of them if none is near.
+    """What to write instead of `name`: a similar one of `choices`, or the first `limit` if none is similar.
 
     >>> nearest("topolgy", ["topology", "traffic"])
     'did you mean "topology"?'
     """
     options = [str(choice) for choice in choices]
     if isinstance(choices, set | frozenset):
-        options.sort()  # they have no order of their own, and a message must not change between processes
+        options.sort()  # the order of a set differs between processes; that of the message must not
     if (close := similar(name, options)) is not None:
         return f'did you mean "{close}"?'
     if not options:
@@ -248,18 +248,18 @@ def nearest(name: str, choices: Iterable[str], *, limit: int = 12) -> str:
 
 
 def similar(name: str, choices: Iterable[str], least: float = 0.6) -> str | None:
-    """The choice that a name may be a misspelling of; None if none has this similarity (0 to 1)."""
-    import difflib  # a command without a misspelt name has no use for it
+    """The choice most similar to a name; None if no similarity (0 to 1) reaches `least`."""
+    import difflib  # needed only for misspelt names
 
     return next(iter(difflib.get_close_matches(str(name), list(choices), n=1, cutoff=least)), None)
 
 
-#: Errors that are reported at once.
+#: The largest number of errors that one message reports.
 MOST = 30
 
 
 class Findings:
-    """Used as a context, again and again: an error inside is noted, and what follows continues."""
+    """Collects errors: a `with` block that fails adds its error, and the code after the block continues."""
 
     def __init__(self) -> None:
         self.errors: list[StudyError] = []
@@ -278,7 +278,7 @@ class Findings:
         return True
 
     def note(self, error: StudyError) -> None:
-        """Notes an error, and those that it brings along; of several at one key the first."""
+        """Adds an error and its `others`, but of several errors at one key only the first."""
         for single in (error, *error.others):
             alone = single.without_others()
             text, place = str(alone), (single.file, single.key, single.line, single.column, single.path)
@@ -289,7 +289,7 @@ class Findings:
             self.errors.append(alone)
 
     def error(self) -> StudyError:
-        """All that was found, of which there must be something, in the order of the file."""
+        """All errors as one, in the order of the file; there must be at least one."""
         errors = {str(error): error for error in self.errors}.values()
         first, *others = sorted(errors, key=lambda e: (e.line is None, e.line or 0, e.column or 0))
         if len(others) >= MOST:
@@ -298,6 +298,6 @@ class Findings:
         return first.replace(others=others)
 
     def report(self) -> None:
-        """StudyError with all that was found, if anything was."""
+        """Raises all errors as one, if there are any."""
         if self.errors:
             raise self.error()

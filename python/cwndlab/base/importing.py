@@ -1,4 +1,4 @@
-"""What importing the package does: an interrupt ends it quietly, and a module that moved says where it is."""
+"""What importing the package sets up: a short message for an interrupt, and errors for modules that moved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOVED = {
 
 
 class _Signpost:
-    """Is asked before other finders: a folder left behind by an earlier version would be an empty package."""
+    """A finder of modules that must be the first: another would find a folder that an old version left."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
@@ -26,7 +26,7 @@ class _Signpost:
 
 
 def put_up() -> None:
-    """From now on, importing a module that has moved says where it is."""
+    """Makes the import of a module that has moved raise an error with its new name."""
     sys.meta_path.insert(0, _Signpost())
 
 

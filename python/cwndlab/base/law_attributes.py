@@ -1,4 +1,4 @@
-"""Attributes of a congestion control in Python that set nothing, because their names are slightly wrong."""
+"""Rejects misspelt attributes of a congestion control in Python, which would have no effect."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import ast
 from .errors import StudyError, similar
 from .writing import join_words
 
-#: What a congestion control sets of its connection.
+#: Attributes of the object that the engine reads.
 _OF_OBJECTS = ("cwnd_bytes", "ssthresh_bytes", "pacing_rate_bps", "timer_s")
-#: What its class may define for the engine.
+#: Attributes and methods of the class that the engine reads.
 _OF_CLASSES = (
     *("uses_slow_start", "owns_recovery", "uses_random", "ecn"),
     *("on_start", "on_ack", "on_loss", "on_timeout", "on_undo", "on_timer"),
@@ -17,7 +17,7 @@ _OF_CLASSES = (
 
 
 def check_attributes(source: str, class_name: str, file: str) -> None:
-    """StudyError if a class sets an attribute in place of one that the engine reads."""
+    """StudyError if a class sets an attribute whose name is close to one that the engine reads."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ClassDef) and node.name == class_name:
             of_objects, of_classes = _stored(node), _defined(node)
@@ -39,7 +39,7 @@ def _error(what: str, file: str, line: int, right: str) -> StudyError:
 
 
 def _stored(tree: ast.ClassDef) -> dict[str, int]:
-    """The attributes of `self` that a class assigns, each with the line where it first does."""
+    """The attributes of `self` that a class assigns, each with the line of an assignment."""
     lines: dict[str, int] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -61,11 +61,11 @@ def _defined(tree: ast.ClassDef) -> dict[str, int]:
 
 
 def _meant(attribute: str) -> str | None:
-    """What an attribute was probably to be: its first words, or nearly its letters."""
+    """The attribute that was probably meant: one with the same first words, or with similar spelling."""
     plain = attribute.lower().strip("_")
     for name in _OF_OBJECTS:
         stem = name.rpartition("_")[0]
-        begins = plain.startswith(f"{stem}_") and stem != "timer"  # a law may count its timers
+        begins = plain.startswith(f"{stem}_") and stem != "timer"  # as a law's own `timer_count` does
         if plain in (stem, name) or begins or plain == stem.replace("_", ""):
             return name
     return similar(plain, _OF_OBJECTS, 0.85)

@@ -1,8 +1,8 @@
-"""Congestion controls of the user's own: a class or a file becomes source for other processes.
+"""Congestion controls of the user's own: a class or a file becomes source text for other processes.
 
-A control, also a policy or one in Rust, travels as the text of the module that defines it. Each process
-executes that text again, so the digest in a run's key covers what ran: the text, the class's name, and the
-user's own modules that the text imports. It covers neither installed packages nor the version of Python.
+Every control (in Python, in Rust, or a policy) is sent as the text of the module that defines it. Each
+process executes that text, so a digest in a run's key covers what ran: the text, the class's name, and the
+user's own modules that the text imports. It does not cover installed packages or the version of Python.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _SPEC = re.compile(r"(?:(?P<name>[^=/\\:]+)=)?(?P<file>.+?)(?::(?P<cls>[A-Za-z_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LawCode:
-    """A congestion control as source."""
+    """A congestion control as source text."""
 
-    #: What studies call it.
+    #: The name of the control in studies.
     name: str
     class_name: str
     #: File of the source, as errors and reports show it.
@@ -45,21 +45,21 @@ class LawCode:
     uses_random: bool
     #: Digest of the user's modules that the text imports (`usercode.digest_of_imports`).
     imports: str = ""
-    #: The form of ECN that `cc` sets with it: a value of the knob `ecn`, or empty.
+    #: The value of the knob `ecn` that `cc` sets together with this control; empty if it sets none.
     ecn: str = ""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Travels without its digest, so that what arrives is compared with what a scenario asks for."""
+        """Pickles without the digest, which the receiver computes and compares with the scenario's."""
         own = (self.name, self.class_name, self.file, self.source, self.uses_random, self.imports, self.ecn)
         return (LawCode, own)
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the module's text and the class's name."""
+        """Digest of the module's text, the class's name and `imports`."""
         return digest_of_code("cwndlab congestion control 1", self.class_name, self.source, self.imports)
 
     def describe(self) -> dict[str, Any]:
-        """What provenance.json says of it."""
+        """The control's entry in provenance.json."""
         about: dict[str, Any] = {"name": self.name, "class": self.class_name, "file": self.file}
         about["digest"] = self.digest
         about |= {"uses_random": self.uses_random, "imports": self.imports}
@@ -67,34 +67,34 @@ class LawCode:
 
     @property
     def brings(self) -> dict[str, str]:
-        """The knobs that `cc` sets with it."""
+        """The knobs that `cc` sets together with this control."""
         return {"ecn": self.ecn} if self.ecn else {}
 
     @property
     def knob(self) -> dict[str, Any]:
-        """The value of the knob `window_law` that asks for this control."""
+        """The value of the knob `window_law` that selects this control."""
         return {"external": {"code": self.digest, "random": self.uses_random}}
 
 
-#: What to do about a name that is not known.
+#: The remedy in errors about an unknown name of a congestion control.
 OF_YOUR_OWN = (
     "one of your own in Python needs --cc FILE.py:CLASS, a trained policy --cc FILE.onnx, "
     "one in Rust --cc-crate FOLDER, one in C `cwndlab linux build --law FILE.c`"
 )
-#: A name as kernels give it to a congestion control: at most 15 characters (TCP_CA_NAME_MAX).
+#: A name that a kernel's congestion control can have: at most 15 characters (TCP_CA_NAME_MAX).
 _KERNEL_NAME = re.compile(r"[\w+-]{1,15}\Z", re.ASCII)
 
 
 def kernel_knob(name: str) -> dict[str, Any]:
-    """The value of the knob `window_law` that asks for a congestion control that only kernels have.
+    """The value of the knob `window_law` that selects a congestion control that only kernels have.
 
-    To the engine it is one from outside, whose 128 bits are the name.
+    A scenario has it as an external control, with the name in place of the 128-bit digest.
     """
     return {"external": {"code": name.encode().ljust(16, b"\0").hex(), "random": False}}
 
 
 def kernel_law(value: object) -> str | None:
-    """The kernel's congestion control that a value of `window_law` asks for; None if it asks for none."""
+    """The kernel's congestion control that a value of `window_law` selects; None if it is another kind."""
     if not isinstance(value, Mapping) or "external" not in value:
         return None
     name = bytes.fromhex(value["external"]["code"]).rstrip(b"\0").decode("ascii", "replace")
@@ -109,7 +109,7 @@ def built_in() -> tuple[str, ...]:
 
 @cache
 def _choices(name: str) -> tuple[str, ...]:
-    """The values of a knob of TCP that is one of several words."""
+    """The words that a knob of TCP can have as its value."""
     knob = next(knob for knob in json.loads(tcp_knobs()) if knob["name"] == name)
     return tuple(word.strip() for word in knob["type"].split("|"))
 
@@ -120,8 +120,9 @@ def versions(name: str) -> list[str]:
 
 
 def misspelt(name: str) -> str | None:
-    """The window law of the engine of which a name is a misspelling, and not a name of the user's own or of a
-    kernel's, as `bbr`.
+    """The engine's window law of which a name is probably a misspelling.
+
+    None if a law's name contains it or is contained in it: `bbr` is a kernel's law.
     """
     laws = built_in()
     if any(law in name or name in law for law in laws):
@@ -130,7 +131,7 @@ def misspelt(name: str) -> str | None:
 
 
 def make_law_codes(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:
-    """The controls that a caller hands over by their names: classes, or as `from_file` takes them."""
+    """The codes of controls by name, each given as a class or as the `spec` of `from_file`."""
     stop_loading()
     codes = {}
     for name, control in controls.items():
@@ -141,7 +142,7 @@ def make_law_codes(controls: Mapping[str, type[CongestionControl] | str | Path])
 
 
 def from_class(name: str, cls: type[CongestionControl]) -> LawCode:
-    """A class that a module file defines. StudyError if it is none, or its source is not in a file."""
+    """The code of a class. StudyError if it is not a congestion control, or its source is not in a file."""
     _check(name, cls)
     module = sys.modules.get(cls.__module__)
     file = getattr(module, "__file__", None)
@@ -155,8 +156,9 @@ def from_class(name: str, cls: type[CongestionControl]) -> LawCode:
 
 
 def from_file(spec: str) -> LawCode:
-    """A class in a file, as `--cc [NAME=]FILE.py[:CLASS]` names it, a policy in FILE.onnx, or the folder of a
-    crate. Runs it.
+    """The code of the control that `--cc` names by [NAME=]FILE.py[:CLASS], FILE.onnx or a crate's folder.
+
+    Runs the file.
     """
     match = _SPEC.match(spec)
     file = Path(match["file"]) if match else Path(spec)
@@ -194,7 +196,7 @@ def from_file(spec: str) -> LawCode:
 
 
 def _written(name: str, class_name: str, file: Path, source: str) -> LawCode:
-    """The code of a law whose module an application generated from a file: a policy, or a crate."""
+    """The code of a law in Rust, or of a policy, from the text of the Python module that loads it."""
     code = LawCode(name, class_name, str(file), source, uses_random=False, imports=digest_of_imports(source))
     law = load(code)
     _check(name, law)
@@ -202,7 +204,7 @@ def _written(name: str, class_name: str, file: Path, source: str) -> LawCode:
 
 
 def load(code: LawCode) -> Law:
-    """The class, made from its source; once per process."""
+    """The control, made from its source text once per process."""
     with _lock:
         law = _loaded.get(code.digest)
         if law is None:
@@ -224,14 +226,14 @@ def _is_class(value: object) -> TypeGuard[type[CongestionControl]]:
 
 
 def _code(name: str, cls: type[CongestionControl], file: Path, source: str) -> LawCode:
-    """The source of a class. StudyError for an attribute that it misspells, or a form of ECN that is none."""
+    """The code of a class. StudyError for a misspelt attribute, or an unknown form of ECN."""
     check_attributes(source, cls.__qualname__, str(file))
     ecn, imports = _form_of_ecn(name, file, cls), digest_of_imports(source)
     return LawCode(name, cls.__qualname__, str(file), source, bool(cls.uses_random), imports, ecn)
 
 
 def _form_of_ecn(name: str, file: Path, law: Law) -> str:
-    """The form of ECN that a control states, or empty. StudyError if there is no such form."""
+    """The form of ECN that a control declares; empty if none. StudyError if it is unknown."""
     ecn, forms = str(getattr(law, "ecn", "")), _choices("ecn")
     if ecn and ecn not in forms:
         problem = f"{file}: {name} has ecn = {ecn!r}, which is no form of ECN"

@@ -1,8 +1,8 @@
-"""Which values a quantity can take, on which scale its intervals lie, and medians and quantiles of values.
+"""Ranges of quantities, the scales on which their intervals are computed, medians and quantiles.
 
-Student's t on a quantity that cannot pass some bound gives ends beyond it, and covers too seldom where the
-values are skewed by the bound. Between the bounds of a `Range` lies a scale without any: the logarithm of
-the distance to one bound, or of the odds between two. Ends found there lie inside the range.
+For a quantity with a bound, Student's t gives ends beyond the bound, and its coverage is too low where the
+bound skews the values. Intervals are therefore computed on a scale without bounds: the logarithm of the
+distance to a single bound, or of the odds between two. Their ends lie within the range.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
 TOLERANCE = 1e-9
-"""Rounding by which a value may lie beyond its range (Jain's index of equal shares: 1.0000000000000002)."""
+"""How far rounding may take a value beyond its range (Jain's index of equal shares: 1.0000000000000002)."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Range:
     low: float = -math.inf
     high: float = math.inf
     count: bool = False
-    """Whether it is a number of rare events, which scatters at least like a Poisson count."""
+    """Whether the quantity counts rare events: its variance is then at least that of a Poisson count."""
 
     @property
     def positive(self) -> bool:
@@ -40,16 +40,16 @@ class Range:
 
     @cached_property
     def limits(self) -> tuple[float, float]:
-        """The bounds, moved outwards by what rounding may do."""
+        """The bounds, moved outwards by `TOLERANCE` for rounding."""
         slack = TOLERANCE * max(1.0, *(abs(b) for b in (self.low, self.high) if math.isfinite(b)), 0.0)
         return self.low - slack, self.high + slack
 
     def times(self, factor: float) -> Range:
-        """The range after a change of unit; no longer a count unless the factor is 1."""
+        """The range after a change of unit. A factor other than 1 makes it no longer a count."""
         return self if factor == 1.0 else Range(self.low * factor, self.high * factor)
 
     def clip(self, x: Floats) -> Floats:
-        """The values, moved to a bound that they pass by rounding; ValueError if they pass it by more."""
+        """The values; one beyond a bound by rounding is moved to it; one further beyond is a ValueError."""
         low, high = self.limits
         wrong = (x < low) | (x > high)
         if wrong.any():
@@ -63,7 +63,7 @@ class Range:
 
     @cached_property
     def scale(self) -> str:
-        """What the scale is called in a method: `log`, `logit`, or nothing for the plain scale."""
+        """The scale's name in the names of methods: `log`, `logit`, or empty for the plain scale."""
         bounds = math.isfinite(self.low) + math.isfinite(self.high)
         return ("", "log", "logit")[bounds]
 
@@ -80,7 +80,7 @@ class Range:
         return values
 
     def from_scale(self, y: float) -> float:
-        """The value, in the quantity's unit, of a place on the scale: the inverse of `to_scale`."""
+        """The inverse of `to_scale`: the value, in the quantity's unit, at a point of the scale."""
         if self.scale == "logit":
             share = 1.0 / (1.0 + math.exp(-y)) if y >= 0 else (e := _exp(y)) / (1.0 + e)
             return self.low + (self.high - self.low) * share
@@ -104,7 +104,7 @@ def _exp(y: float) -> float:
 
 
 ANY = Range()
-"""Nothing is known: any number is possible."""
+"""Any number is possible."""
 
 NON_NEGATIVE = Range(0.0)
 """Durations, sizes, rates."""
@@ -113,11 +113,11 @@ SHARE = Range(0.0, 1.0)
 """Shares, probabilities, utilization, Jain's index."""
 
 COUNT = Range(0.0, count=True)
-"""Number of rare events: losses, timeouts."""
+"""Numbers of rare events: losses, timeouts."""
 
 
 def derived_range(kind: str | None, of: Range, by: Range) -> Range:
-    """The range of what is derived from two quantities, and of a comparison of two cells."""
+    """The range of a quantity derived from two others, or of a comparison of two cells."""
     both = of.positive and by.positive
     if kind in ("ratio", "product"):
         high = of.high * by.high if kind == "product" and math.isfinite(of.high * by.high) else math.inf
@@ -140,7 +140,7 @@ def reduced_range(how: str, element: Range) -> Range:
     return Range(element.low, element.high, element.count and how in ("min", "max"))
 
 
-# numpy's own functions import numpy.ma first, which takes longer than to measure a run.
+# numpy's own functions import numpy.ma, which takes longer than measuring a run.
 
 
 def median(values: Floats) -> Floats:
@@ -151,7 +151,7 @@ def median(values: Floats) -> Floats:
 
 
 def quantile(data: NDArray[Any], share: float) -> float:
-    """`np.quantile` of one dimension, to the last bit."""
+    """The same as `np.quantile` of one-dimensional data, to the last bit."""
     if np.isnan(data).any():
         return math.nan
     place = (len(data) - 1) * share

@@ -1,6 +1,7 @@
-"""Files of a study's or a result folder, which may be a stranger's: inside it, plain, never through a link.
+"""Access to files in a study's or a result folder, which may come from a stranger.
 
-Everything in such a folder is opened by `open_plain` or `read_inside`, and written by `write_inside`.
+Such files are opened only by `open_plain` or `read_inside`, and written only by `write_inside`. These accept
+only plain files, and the latter two only files inside the folder, not reached through a link.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import IO
 
 #: The largest file that is read whole, in bytes, unless a caller says otherwise.
 MAX_BYTES = 64_000_000
-#: A folder that is passed through needs the right to search it, not the right to list it.
+#: O_PATH, where it exists: passing through a folder then takes permission to search it, not to list it.
 _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-#: Opening a pipe without it would wait for a writer.
+#: Without this flag, opening a pipe would wait for a writer.
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
@@ -48,9 +49,9 @@ def read_inside(folder: Path, name: str, limit: int = MAX_BYTES) -> bytes:
 
 
 def write_inside(folder: Path, name: str, data: bytes) -> Path:
-    """Writes a file at a path below a folder, whole or not at all, and the folders between; its path.
+    """Writes a file at a path below a folder, whole or not at all, and makes folders between; the path.
 
-    A link in the file's place is replaced. A link in the place of a folder between is an OSError.
+    A link at the file's own path is replaced; a link in place of a folder between is an OSError.
     """
     *between, last = _parts(name)
     folder.mkdir(parents=True, exist_ok=True)
@@ -78,7 +79,7 @@ def unlink_inside(folder: Path, name: str) -> None:
 
 
 def _limited(file: IO[bytes], limit: int, path: Path) -> bytes:
-    # Python reserves what it is asked for.
+    # `read` allocates the number of bytes it is given, so this is not `limit`.
     data = file.read(min(os.fstat(file.fileno()).st_size, limit) + 1)
     if len(data) > limit:
         raise OSError(errno.EFBIG, f"is larger than {limit / 1e6:g} MB", str(path))
@@ -93,7 +94,7 @@ def _parts(name: str) -> Sequence[str]:
 
 
 def _checked(handle: int, name: str) -> int:
-    """The handle of a plain file; OSError for another."""
+    """The handle, if it is of a plain file; otherwise closes it and raises OSError."""
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return handle
     os.close(handle)
@@ -102,7 +103,7 @@ def _checked(handle: int, name: str) -> int:
 
 @contextmanager
 def _below(folder: Path, between: Sequence[str], *, make: bool = False) -> Iterator[int]:
-    """A handle of a folder below a folder, reached without following a link."""
+    """A handle of the folder at the path `between` below a folder, reached without following a link."""
     handle = os.open(folder, _DIRECTORY)
     try:
         for part in between:

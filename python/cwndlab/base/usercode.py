@@ -14,25 +14,25 @@ from types import ModuleType
 
 from .errors import StudyError
 
-#: Prefix of the names of modules that are made of user code.
+#: Prefix of the names under which modules of user code are run.
 PREFIX = "cwndlab_user_"
 _busy = threading.local()
 #: Names of the folders that hold Python's modules and installed packages.
 _INSTALLED = {"site-packages", "dist-packages", f"python{sys.version_info.major}.{sys.version_info.minor}"}
-#: What a user's policy is derived from.
+#: The classes from which a user's policy is derived.
 _POLICY = Path(__file__).parents[1] / "apps" / "policy"
-#: The attribute of a module with the text that was run; the file may have changed since.
+#: The attribute of a module that holds the text that was run; the file may have changed since.
 _SOURCE = "__cwndlab_source__"
 
 
 class _RunsStudyError(BaseException):
-    """A file that is being run for its definitions is at the place where it runs a study."""
+    """Stops a file that is run for its definitions at the line where it runs a study itself."""
 
 
 def stop_loading() -> None:
-    """Ends a file that is being run for its definitions where it would start the study again.
+    """Called where a study would run: if a file is being run for its definitions, ends it here.
 
-    What it defines above that line is there, so that scripts need no `if __name__ == "__main__":`.
+    The definitions above that line are kept, so scripts need no `if __name__ == "__main__":`.
     """
     if getattr(_busy, "file", None) is not None:
         raise _RunsStudyError
@@ -47,7 +47,7 @@ def find_source(module: ModuleType, option: str) -> str | None:
 
 
 def read_source(file: Path, option: str) -> str:
-    """The text of a Python file; StudyError, blaming the option, if it cannot be read."""
+    """The text of a Python file; if it cannot be read, a StudyError that names the option."""
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -58,7 +58,7 @@ def read_source(file: Path, option: str) -> str:
 def digest_of_imports(source: str) -> str:
     """Digest of the user's modules that a text imports, directly or not; "" if there are none.
 
-    Modules of Python and of installed packages do not count.
+    Modules of Python and of installed packages are left out.
     """
     texts: dict[str, str] = {}
     todo = [source]
@@ -75,9 +75,9 @@ def digest_of_imports(source: str) -> str:
 
 
 def digest_of_code(form: str, name: str, source: str, imports: str) -> str:
-    """Digest of what runs, 32 hexadecimal digits: the text, the name in it, and `digest_of_imports` of it.
+    """Digest (32 hexadecimal digits) of a text, the name used from it, and its `digest_of_imports`.
 
-    `form` is another one where the same text would run in another way.
+    `form` distinguishes uses of the same text, and versions of this digest.
     """
     text = "\0".join((form, name, source, *([imports] if imports else [])))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -88,7 +88,7 @@ def _imports(source: str) -> Iterator[str]:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
-        return  # running it reports that
+        return  # running the text reports the error
     for node in ast.walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
@@ -99,9 +99,9 @@ def _imports(source: str) -> Iterator[str]:
 
 
 def _own_module(name: str) -> Path | None:
-    """The file of a module where Python looks for it; None if it is Python's or an installed package's.
+    """The file of a module, found as Python does; None for a module of Python or of an installed package.
 
-    A user's policy is what `cwndlab.apps.policy` makes of it, so those files count, too.
+    The files of `cwndlab.apps.policy` count as the user's: what a policy does depends on them.
     """
     for entry in sys.path:
         base = Path(entry or ".").joinpath(*name.split("."))
@@ -118,7 +118,7 @@ def _is_ours(file: Path) -> bool:
 
 
 def error_place(error: BaseException) -> str:
-    """File and line of the outermost call in the user's code, as "FILE:LINE: "; "" without one."""
+    """File and line of the outermost call in the user's code, as "FILE:LINE: "; "" if there is none."""
     for frame, line in traceback.walk_tb(error.__traceback__):
         if not _is_ours(Path(file := frame.f_code.co_filename)):
             return f"{file}:{line}: "
@@ -126,7 +126,7 @@ def error_place(error: BaseException) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """The type and the text of an exception of user code, whose text may not be obtainable."""
+    """The type and the text of an exception of user code; making that text may itself fail."""
     try:
         text = str(error)
     except Exception:
@@ -135,11 +135,11 @@ def describe_error(error: BaseException) -> str:
 
 
 def execute(source: str, file: str, option: str) -> ModuleType:
-    """The module of a source, run under a name of its own; StudyError with the line if it fails."""
+    """Runs a source text as a module under a name of its own; StudyError with the line if it fails."""
     module = ModuleType(PREFIX + hashlib.sha256(source.encode()).hexdigest()[:16])
     module.__file__ = file
     setattr(module, _SOURCE, source)
-    sys.modules[module.__name__] = module  # dataclasses and pickle look it up
+    sys.modules[module.__name__] = module  # dataclasses and pickle look the module up here
     _busy.file = file
     try:
         with suppress(_RunsStudyError):

@@ -1,4 +1,4 @@
-"""Ends calls of the user's code that do not return, so that an endless loop or a wait fails its run only."""
+"""Ends calls of the user's code that do not return, so that an endless loop or a wait fails only its run."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from cwndlab._core import LawFailed, NativeLaw
 
 from .usercode import PREFIX
 
-#: The module of policies that are models. They are computed outside Python, where nothing can be raised.
+#: The module that computes ONNX models. It does so outside Python, where no exception can be raised.
 MODELS = "cwndlab.apps.policy.onnx"
-#: The environment variable with the time that a call may take, in seconds.
+#: The environment variable with the longest time that a call may take, in seconds.
 VARIABLE = "CWNDLAB_CALL_LIMIT_S"
-#: That time where the variable does not set it.
+#: The longest time that a call may take if the variable is not set, in seconds.
 DEFAULT_S = 5.0
-#: A call is looked for this often while it may take its time.
+#: How many times within that limit the running call is looked at.
 LOOKS = 10
 
 
-class CallTimeout(BaseException):  # its name is part of a message
-    """Raised in a call that does not return; not an `Exception`, which the user's code may catch."""
+class CallTimeout(BaseException):  # not called `…Error`, because messages show the name
+    """Raised in a call that does not return. Not an `Exception`, because the user's code may catch those."""
 
     def __str__(self) -> str:
         return f"the call has not returned for {limit_s():g} s; if it needs longer, set {VARIABLE}"
 
 
-#: Ends this process and reports the place and the reason. A call that sleeps, reads or catches every
-#: exception ends with nothing less. Where it is None, as in a notebook, `CallTimeout` is raised in the call.
+#: Ends this process and reports place and reason: nothing less ends a call that sleeps, reads or catches
+#: every exception. If this is None, as in a notebook, `CallTimeout` is raised in the call instead.
 end_process: Callable[[str], None] | None = None
 
 
 def limit_s() -> float:
-    """How long a call may take, in seconds of real time."""
+    """The longest time that a call may take, in seconds of real time."""
     try:
         given = float(os.environ.get(VARIABLE, ""))
     except ValueError:
@@ -49,10 +49,12 @@ def limit_s() -> float:
 
 @contextmanager
 def limit_calls(needed: object = True) -> Iterator[None]:
-    """Ends calls of user code that this thread makes and that take over `limit_s()`; none if not `needed`.
+    """Ends calls of user code by this thread that take longer than `limit_s()`.
+
+    `needed` is the user code that may be called (of laws, a mapping); if it is empty, nothing is watched.
 
     Raises:
-        LawFailed: a call was ended; with the file and line where it was.
+        LawFailed: a call was ended; names its file and line.
 
     """
     if not needed:
@@ -84,7 +86,7 @@ def limit_calls(needed: object = True) -> Iterator[None]:
                 if (model := _model_frame(top)) is None:
                     _raise(thread)
                 else:
-                    model.f_locals["self"].stop()  # which raises CallTimeout
+                    model.f_locals["self"].stop()  # raises CallTimeout in the call
             since = monotonic()
 
     threading.Thread(target=watch, daemon=True).start()
@@ -97,12 +99,12 @@ def limit_calls(needed: object = True) -> Iterator[None]:
         try:
             with lock:
                 over.set()
-        except CallTimeout:  # raised as the call returned
+        except CallTimeout:  # raised after the call had returned
             over.set()
 
 
 def _call(frame: FrameType | None) -> FrameType | None:
-    """The outermost frame of user code; None if none is being called."""
+    """The outermost frame of user code; None if no user code is running."""
     outermost = None
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
@@ -113,7 +115,7 @@ def _call(frame: FrameType | None) -> FrameType | None:
 
 
 def _model_frame(frame: FrameType | None) -> FrameType | None:
-    """The frame that computes a model; None if none is being computed."""
+    """The frame that computes an ONNX model; None if no model is being computed."""
     while frame is not None and frame.f_globals.get("__name__") != MODELS:
         frame = frame.f_back
     return frame
@@ -130,5 +132,5 @@ def _timeout(place: str) -> str:
 
 
 def _raise(thread: int) -> None:
-    """Raises in a thread. Never withdrawn: CPython 3.11 would then hang under a profiler."""
+    """Raises `CallTimeout` in a thread. It is never withdrawn: CPython 3.11 would hang under a profiler."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(CallTimeout))

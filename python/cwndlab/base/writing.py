@@ -1,4 +1,4 @@
-"""Writing files: whole or not at all, with errors that say what to do; and rows of CSV, JSON and text."""
+"""Writing files whole or not at all, with errors that say what to do; and rows of CSV, JSON and text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .plain_files import write_inside
 
 @contextmanager
 def output_errors(folder: Path) -> Iterator[None]:
-    """Turns failures of writing into errors that say what to do; what is kept is kept."""
+    """Turns failures of writing into errors that say what to do."""
     try:
         yield
     except OSError as error:
@@ -67,18 +67,18 @@ def count_text(count: int, noun: str) -> str:
 
 
 def user_cache() -> Path:
-    """The folder for what is costly to make and can be made again."""
+    """The folder for files that are costly to make but can be made again."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "cwndlab"
 
 
 def plain_row(row: Mapping[str, object]) -> dict[str, object]:
-    """A row with null in place of what JSON has no number for."""
+    """A row with None for each number that JSON cannot write (NaN and infinity)."""
     return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in row.items()}
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Writes a file whole or not at all; a device or a pipe, such as /dev/stdout, is not replaced."""
+    """Writes a file whole or not at all. A device or a pipe (/dev/stdout) is written to, not replaced."""
     if path.exists() and not path.is_file():
         path.write_bytes(data)
         return
@@ -86,12 +86,12 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def save(path: Path, content: str | bytes) -> None:
-    """Writes a file and its folder; OutputError says why it could not be."""
+    """Writes a file whole or not at all, and makes its folder; OutputError if that fails."""
     save_inside(path.parent, path.name, content)
 
 
 def save_inside(folder: Path, name: str, content: str | bytes) -> None:
-    """Writes a file below a folder, whole or not at all; OutputError says why it could not be."""
+    """Writes a file below a folder, whole or not at all; OutputError if that fails."""
     data = content.encode() if isinstance(content, str) else content
     try:
         write_inside(folder, name, data)
