@@ -1,6 +1,4 @@
-"""Compiles one cell's model into the engine's scenario: names become indices, quantities integers in base
-units.
-"""
+"""Compiles a cell's model to the engine's scenario: names to indices, values to integers in base units."""
 
 from __future__ import annotations
 
@@ -29,11 +27,11 @@ from .probes import switch_on
 from .routes import shortest_path
 from .scenario import Compiled, not_finite, origin
 
-#: The size of a packet, where a limit in bytes is one of a queue that counts packets, or the other way round.
+#: The size of a packet by which a queue's limit is converted between bytes and packets.
 PACKET_BYTES = 1500
-#: Most traffic entries of a scenario, with a separate one for each instance.
+#: The largest number of traffic entries of a scenario, in which each instance has its own.
 MAX_INSTANCES = 200_000
-#: Most directions of links of a scenario.
+#: The largest number of directions of links of a scenario.
 MAX_LINKS = 100_000
 
 
@@ -45,8 +43,7 @@ def compile_model(
 ) -> Compiled:
     """The scenario of a model, with the windows of the quantities and the probes that they need.
 
-    `catalogue` says what names of window laws mean next to the engine's own. StudyError says what in the
-    model is wrong.
+    `catalogue` has the window laws that the engine lacks. StudyError with all that is wrong with the model.
     """
     compiled = _Compiler(model, folder, catalogue).compile(resolve_windows(model, quantities))
     switch_on(compiled.scenario, model, quantities)
@@ -58,7 +55,7 @@ def compile_model(
 
 @lru_cache(maxsize=64)
 def _read_profile(name: str) -> tuple[Mapping[str, Any], knobs.Choices]:
-    """A profile's configuration, and what its words stand for: the same in all cells, not to be changed."""
+    """A profile's configuration, and the choices of its knobs. All cells share them; do not change them."""
     return json.loads(_core.tcp_profile(name)), knobs.Choices(**json.loads(_core.tcp_choices(name)))
 
 
@@ -69,7 +66,7 @@ class _Compiler:
         self.folder = folder
         self.nodes = {name: index for index, name in enumerate(model.topology.nodes)}
         self.links: list[dict[str, Any]] = []
-        self.first_delay: list[int] = []  # of each direction, at the start of the run
+        self.first_delay: list[int] = []  # of each direction: the delay at the start of the run, ns
         self.directions: dict[str, int] = {}
         self.leaving: list[list[int]] = [[] for _ in model.topology.nodes]
         self.limits: list[tuple[int, float]] = []  # links whose limit is a multiple of the BDP
@@ -83,7 +80,7 @@ class _Compiler:
         self.stacks: dict[str, dict[str, Any]] = {}
         self.reach: dict[tuple[int, int], list[int] | None] = {}
         self.wrong = Findings()
-        #: Whether every link was made, so that paths can be looked for.
+        #: Whether every link compiled. Without all links, missing paths would be false errors.
         self.joined = True
 
     def compile(self, windows: Mapping[str, list[int]]) -> Compiled:
@@ -194,7 +191,9 @@ class _Compiler:
         return table | red.thresholds(table, levels, given.get("unit"), at)
 
     def _room(self, kind: str, limit: str, index: int, at: KeyPath) -> dict[str, Any]:
-        """The keys of a queue's limit, in bytes or packets; a multiple of the BDP is filled in by `_bdp`."""
+        """The keys of a queue's limit, in bytes or packets. For a multiple of the BDP the limit is 0 until
+        `_bdp` sets it.
+        """
         try:
             counts, value = parse_quantity(limit)
             if counts not in ("packets", "size", "bdp"):
@@ -238,7 +237,7 @@ class _Compiler:
 
     @staticmethod
     def _limit(kind: str, size: int) -> dict[str, Any]:
-        """A limit in bytes; in packets, rounded up, for the queues that count nothing else."""
+        """The keys of a limit of `size` bytes; in packets, rounded up, for queues that count only packets."""
         if kind in PACKET_QUEUES:
             return {"limit": -(-size // PACKET_BYTES)}
         if kind == "cake":
@@ -263,7 +262,7 @@ class _Compiler:
     # ── endpoints and traffic ─────────────────────────────────────────────────────────────────────────────
 
     def _profile(self, name: str, at: KeyPath) -> tuple[dict[str, Any], knobs.Choices]:
-        """The profile's configuration, and what its words stand for."""
+        """A copy of the profile's configuration, and the choices of its knobs."""
         if name in stacks.names():
             right = f'write [tcp.groups.NAME] with profile = "{name}", and tcp = "NAME" in the traffic'
             raise problem_at((*at, "profile"), f"{name} is a QUIC stack, not a profile of TCP", right)
@@ -275,11 +274,11 @@ class _Compiler:
             raise problem_at((*at, "profile"), f'there is no profile "{name}"', right) from None
 
     def _tcp(self) -> dict[str, int]:
-        """Index of each group's configuration."""
+        """Compiles the TCP groups; the index of each group's configuration, by the group's name."""
         default = self.model.tcp
         profile, choices = self._profile(default.profile, ("tcp",))
         base, sound = profile, False
-        with self.wrong:  # the groups' own knobs are checked all the same
+        with self.wrong:  # after an error here, the groups' own knobs are still checked
             base, sound = self._configured(profile, default.knobs(), ("tcp",), choices), True
         groups = {"default": self._group(base, ("tcp",))}
         inheriting = [base]
@@ -303,7 +302,7 @@ class _Compiler:
     def _configured(
         self, start: Mapping[str, Any], given: Mapping[str, Any], at: KeyPath, choices: knobs.Choices
     ) -> dict[str, Any]:
-        """A configuration with a group's knobs, its congestion control among them."""
+        """A configuration changed by a group's knobs, including its congestion control."""
         own = {name: law.knob for name, law in self.laws.items()}
         if congestion.is_unknown(given, own):
             own = {name: kernel_knob(name) for name in self.kernel_laws()} | own
@@ -316,14 +315,14 @@ class _Compiler:
     def _check_effect(
         self, configs: Sequence[Mapping[str, Any]], given: Mapping[str, Any], at: KeyPath
     ) -> None:
-        """Rejects a knob that the study sets and that changes nothing in any configuration that has it.
+        """Rejects a knob that the study sets if it has no effect in any of these configurations.
 
-        A knob that only the profile sets may be without effect.
+        Knobs set by the profile may have no effect.
         """
         try:
             idle = [dict(_core.tcp_without_effect(json.dumps(config))) for config in configs]
         except ValueError:
-            return  # check_scenario says what is wrong, and where
+            return  # the engine rejects this configuration later, with the place
         for knob, needs in idle[0].items():
             *table, name = knob.split(".")
             inside: Any = given
@@ -360,7 +359,7 @@ class _Compiler:
         groups: Mapping[str, int],
         traffic: list[dict[str, Any]],
     ) -> None:
-        """Adds the instances of a traffic entry to those that are made."""
+        """Checks a traffic entry, and adds its instances to `traffic`."""
         at: KeyPath = ("traffic", index)
         if names.index(entry.name) != index:
             raise problem_at(
@@ -402,7 +401,7 @@ class _Compiler:
     def _instances(
         self, entry: schema.Traffic, at: KeyPath, shared: Mapping[str, Any], traffic: list[dict[str, Any]]
     ) -> None:
-        """Adds the instances of an entry, with what all of them share."""
+        """Adds an entry's instances to `traffic`: `shared` keys, and for each its ends, name and start."""
         clients, servers = (
             [self._node(name, (*at, key)) for name in ([end] if isinstance(end, str) else end)]
             for key, end in (("client", entry.client), ("server", entry.server))

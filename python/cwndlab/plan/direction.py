@@ -1,4 +1,4 @@
-"""One direction of a link: what it takes from the link and what it has of its own."""
+"""One direction of a link: keys that the study gives for the direction, otherwise those of the link."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,11 +14,11 @@ class DirectionParts(NamedTuple):
     rate_bps: int
     #: The changes of the rate over time, as the engine takes them; None if it does not change.
     capacity: dict[str, Any] | None
-    #: The smallest delay; what is beyond it is an impairment.
+    #: The smallest delay. If the delay changes, an impairment adds the rest.
     delay_ns: int
     first_delay_ns: int
     impairments: list[dict[str, Any]]
-    #: Part of the scenario's link -> path in the study.
+    #: For a part of the scenario's link ("capacity", "impairments.0") its path in the study.
     origins: dict[str, KeyPath]
 
 
@@ -38,7 +38,7 @@ def traces(link: schema.Link) -> list[tuple[KeyPath, str]]:
 def direction(
     link: schema.Link, own: schema.Direction, folder: Path | None, at: KeyPath, which: str
 ) -> DirectionParts:
-    """A direction's part of a link; StudyError says what does not fit."""
+    """Compiles one direction of a link; StudyError for a value that is wrong."""
 
     def place(key: str) -> KeyPath:
         return at if getattr(own, key) is None else (*at, which)

@@ -1,4 +1,4 @@
-"""A distribution that applications share, with the columns of its file."""
+"""Compiles a distribution that applications share; reads the columns of its file, if it has one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cwndlab.study.files import read_csv
 
 
 def distribution(given: schema.Distribution, folder: Path | None, at: KeyPath) -> dict[str, Any]:
-    """A distribution's part of a scenario; `at` is its path in the study."""
+    """A distribution as the scenario has it; `at` is its path in the study."""
     keys: dict[str, Any] = {"kind": given.kind, **given.knobs()}
     if given.file is None:
         if given.values is not None:

@@ -1,4 +1,4 @@
-"""The plan of a study: its cells, compiled, the replicates of each, and the checks that need a cell."""
+"""The plan of a study: its cells, compiled; the replicates of each; and the checks that need a cell."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from .grids import count_cells, expand_grids
 from .probes import find_simulator_only
 from .scenario import Compiled, core_error, origin
 
-#: A sweep of more cells is rejected before anything is expanded.
+#: The largest number of cells of a sweep; checked before the grids are expanded.
 MAX_CELLS = 100_000
-#: A sweep of more runs is rejected, too.
+#: The largest number of runs of a sweep.
 MAX_RUNS = 20_000_000
 
 
 class CompiledCell(NamedTuple):
-    """A cell's model and the scenario made of it."""
+    """A cell's model, and the scenario compiled from it."""
 
     model: schema.Model
     compiled: Compiled
@@ -48,9 +48,10 @@ class Cell:
     id: str
     axes: Mapping[str, schema.Scalar]
     study: StudySpec = field(repr=False)
-    #: The sensitivity axis this cell belongs to, or "combinations"; the choices made are in `axes` too.
+    #: For a cell that `--sensitivity` adds, the sensitivity axis that it varies, or "combinations". `axes`
+    #: also has the values of the axes varied.
     sensitivity: str | None = None
-    #: Replicates that its grid asks for, in place of the study's.
+    #: The number of replicates that the cell's grid requests instead of the study's.
     own_replicates: int | None = None
 
     @cached_property
@@ -71,41 +72,41 @@ class Cell:
 
     @property
     def choices(self) -> Mapping[str, schema.Scalar]:
-        """The values of sensitivity axes among its axes."""
+        """The cell's values of sensitivity axes."""
         return {name: value for name, value in self.axes.items() if name in self.study.outline.sensitivity}
 
     @property
     def replicates(self) -> int:
-        """Replicates that the study requests: of its grid, else `run.replicates`, which an axis may set."""
+        """The number of replicates that the cell's grid requests, otherwise `run.replicates` of its model."""
         return self.own_replicates or self._built.model.run.replicates
 
     @property
     def seed_offset(self) -> int:
-        """Its seed minus the study's: an axis may set `run.seed`, so that cells are not paired."""
+        """The cell's seed minus the study's; an axis may set `run.seed`, so that cells are not paired."""
         return self._built.model.run.seed - self.study.base.run.seed
 
     @property
     def kernel(self) -> str | None:
-        """The kernel on which the study runs it; None for the backend's own."""
+        """The kernel on which the study runs the cell; None for the backend's default."""
         return self._built.model.run.kernel
 
     @cached_property
     def scenario(self) -> str:
-        """The scenario as JSON, as the core takes it."""
+        """The scenario as JSON for the engine."""
         return self.compiled.json
 
     @cached_property
     def completed_scenario(self) -> str:
-        """The scenario as the core reads it, with every default filled in."""
+        """The scenario as the engine reads it, with every default filled in, as JSON."""
         return _core.complete_scenario(self.scenario)
 
     @property
     def deterministic(self) -> bool:
-        """Whether nothing in the cell is random."""
+        """Whether nothing in the cell is random, so that its replicates would be equal."""
         return self.compiled.deterministic
 
     def check(self) -> None:
-        """StudyError if the cell does not compile or the core refuses its scenario.
+        """StudyError if the cell does not compile, or the engine rejects its scenario.
 
         >>> study.plan()[0].check()
         """
@@ -115,14 +116,14 @@ class Cell:
             raise self.study.locate_refusal(core_error(self.compiled, error), self.axes) from None
 
 
-#: What callers look for in a plan, and what to write.
+#: Names that callers may try on a plan, and what to write instead.
 _INSTEAD = {
     "sel": "study.set(AXIS=VALUE).plan()",
     "replicates_of": "plan.count_replicates(CELL)",
     "requested_of": "plan.count_requested(CELL)",
     "seed_of": "plan.derive_seed(CELL)",
 }
-#: Most cells that a plan prints.
+#: The largest number of cells that `repr` of a plan lists.
 SHOWN = 10
 
 
@@ -133,7 +134,7 @@ class Plan:
     study: StudySpec = field(repr=False)
     cells: tuple[Cell, ...]
     seed: int
-    #: Replicates of every cell, in place of the study's own.
+    #: The number of replicates of every cell, instead of the study's numbers.
     replicates: int | None = None
 
     def __len__(self) -> int:
@@ -167,35 +168,35 @@ class Plan:
 
     @property
     def runs(self) -> int:
-        """Runs in all, without what sequential stopping adds. A cell with nothing random runs once."""
+        """The number of runs of all cells, without those that sequential stopping adds."""
         return sum(self.count_replicates(cell) for cell in self.cells)
 
     def count_replicates(self, cell: Cell) -> int:
-        """Replicates of a cell; one is all where nothing is random."""
+        """The number of replicates that the simulator runs of a cell: 1 if nothing in the cell is random."""
         return 1 if cell.deterministic else self.count_requested(cell)
 
     def derive_seed(self, cell: Cell) -> int:
-        """The seed of a cell's runs."""
+        """The seed of a cell's runs: the plan's seed plus the cell's `seed_offset`."""
         return (self.seed + cell.seed_offset) % 2**64
 
     def count_requested(self, cell: Cell) -> int:
-        """Replicates requested of a cell; a kernel runs all of them, as its runs always differ."""
+        """The number of replicates requested for a cell. A kernel runs all, as its runs always differ."""
         return self.replicates or cell.replicates
 
     @property
     def counted_once(self) -> int:
-        """Cells of which several replicates are asked, but that run once since nothing in them is random."""
+        """The number of cells that run once despite more requested replicates: nothing in them is random."""
         return sum(cell.deterministic and self.count_requested(cell) > 1 for cell in self.cells)
 
     def evenly_spaced(self, most: int) -> Plan:
-        """The plan of at most so many of its cells, evenly spaced."""
+        """The plan with at most `most` of its cells, evenly spaced."""
         count = len(self.cells)
         if count <= most:
             return self
         return replace(self, cells=tuple(self.cells[k * (count - 1) // (most - 1)] for k in range(most)))
 
     def check_cells(self) -> None:
-        """StudyError for the first cell that the engine could not run."""
+        """StudyError for the first cell that the engine cannot run."""
         for cell in self.cells:
             cell.check()
 
@@ -216,11 +217,11 @@ class Plan:
 
     @property
     def has_programs(self) -> bool:
-        """Whether a program is among the applications."""
+        """Whether any application is a program."""
         return self._first_program() is not None
 
     def _first_program(self) -> KeyPath | None:
-        """The path in the study of the first program among the applications; None without one."""
+        """The path in the study of the first application that is a program; None if there is none."""
         for cell in self.cells:
             for index, entry in enumerate(cell.compiled.scenario["traffic"]):
                 if is_program(entry["app"]):
@@ -228,7 +229,7 @@ class Plan:
         return None
 
     def check_programs(self, backend: str) -> None:
-        """StudyError for the first program, which this backend cannot run."""
+        """StudyError if any application is a program; called for a backend that cannot run programs."""
         program = self._first_program()
         if program is not None:
             who = "the simulator" if backend == "simulator" else f"--backend {backend}"
@@ -236,7 +237,7 @@ class Plan:
             raise self.study.place.error(program, f"{who} runs no programs", right)
 
     def check_kernel(self) -> None:
-        """StudyError for the first QUIC stack, spread of paths, or quantity, that only the simulator has."""
+        """StudyError for the first ECMP, QUIC stack or metric, which only the simulator supports."""
         for cell in self.cells:
             if cell.compiled.scenario.get("ecmp"):
                 at = origin(cell.compiled, ["topology", "ecmp"])
@@ -260,10 +261,10 @@ def make_plan(
     seed: int | None = None,
     sensitivity: str | None = None,
 ) -> Plan:
-    """Expands a study's grids, after counting them.
+    """Makes the plan of a study: expands its grids, after checking the number of cells.
 
-    `sensitivity` names an axis of [sensitivity], or is "combinations" or "all"; its cells come after the
-    others. `replicates` applies to every cell and overrides its grid.
+    `sensitivity` names an axis of [sensitivity], or is "combinations" or "all"; the cells that it adds come
+    last. `replicates` applies to every cell and overrides the grids.
     """
     run = study.base.run
     if replicates is not None and replicates < 1:
@@ -288,7 +289,7 @@ def make_plan(
     for axes, own in expand_grids(study):
         cell = Cell(cell_id(axes), axes, study, own_replicates=own)
         before = cells.setdefault(cell.id, cell)
-        # Where several grids have the cell, the largest number of replicates counts.
+        # A cell in several grids gets the largest number of replicates.
         if cell.own_replicates != before.own_replicates and cell.replicates > before.replicates:
             cells[cell.id] = cell
     if not cells:
@@ -308,11 +309,11 @@ def _check_effects(study: StudySpec, cells: Collection[Cell]) -> None:
     """StudyError for a changed key that an axis sets in every cell, so that the change has no effect."""
     changes = study.document.changes
     for key, value in changes.items():
-        if is_short(key, value):  # what it expands to may be an axis, as of `run.kernel`
+        if is_short(key, value):  # the change itself may make the axis, as `run.kernel` does
             continue
         setters = (next(_axes_that_set(key, study, cell.axes), None) for cell in cells)
         axis = next(setters, None)
-        added = f"axes.{axis}" in changes  # for this key, as by a search
+        added = f"axes.{axis}" in changes  # the caller added the axis for this key, as a search does
         if axis is not None and not added and all(setters):
             raise StudyError(
                 f"this has no effect, as the axis {axis} sets the key in every cell that is run",
@@ -323,7 +324,7 @@ def _check_effects(study: StudySpec, cells: Collection[Cell]) -> None:
 
 
 def _axes_that_set(key: str, study: StudySpec, axes: Mapping[str, schema.Scalar]) -> Iterator[str]:
-    """The axes whose values set this key, or a table that holds it."""
+    """The names of the axes whose values in a cell set this key, or a table that contains the key."""
     for name, value in axes.items():
         keys = (target for target, _ in assignments(study.outline.axes[name], value))
         if any(f"{key}.".startswith(f"{target}.") for target in keys):
@@ -331,7 +332,7 @@ def _axes_that_set(key: str, study: StudySpec, axes: Mapping[str, schema.Scalar]
 
 
 def cell_id(axes: Mapping[str, schema.Scalar]) -> str:
-    """The name of a cell: "variant=tahoe,iw=4", or "base" without axes."""
+    """The name of a cell: "variant=tahoe,iw=4", or "base" if it has no axes."""
     return ",".join(f"{name}={text(value)}" for name, value in axes.items()) or "base"
 
 
@@ -339,7 +340,7 @@ def cell_id(axes: Mapping[str, schema.Scalar]) -> str:
 
 
 def build_checked(kind: type[S], document: Document, catalogue: Catalogue) -> S:
-    """The study of a document; StudyError with everything that is wrong with it."""
+    """Builds the study of a document and checks it; StudyError with everything that is wrong."""
     study, findings, left_out = build(kind, document, catalogue)
     if not left_out & {"parameters", "axes"}:
         with findings:
@@ -349,7 +350,7 @@ def build_checked(kind: type[S], document: Document, catalogue: Catalogue) -> S:
             if not left_out:
                 _check_names(study, findings)
         if findings.errors:
-            with findings:  # what else would be found once these are corrected
+            with findings:  # adds errors that would otherwise appear only once those are corrected
                 unasked = study.outline.model_copy(update={"quantities": []})
                 _check_apart_from_laws(Cell("", study.first, replace(study, outline=unasked)))
     findings.report()
@@ -357,7 +358,7 @@ def build_checked(kind: type[S], document: Document, catalogue: Catalogue) -> S:
 
 
 def _check_apart_from_laws(cell: Cell) -> None:
-    """StudyError for what is wrong with a cell, except for laws that `cc` may still define."""
+    """StudyError for all that is wrong with a cell, except for unknown laws, which `cc` may still define."""
     try:
         cell.check()
     except StudyError as error:
@@ -368,7 +369,7 @@ def _check_apart_from_laws(cell: Cell) -> None:
 
 
 def rebuild(study: S, document: Document) -> S:
-    """The study with another document, checked; cells are restricted without another check."""
+    """The study with another document; checked again, unless this only restricts axes to values they have."""
     restricted = replace(study.document, chosen=document.chosen)
     labels = {name: {label(value) for value in axis.names} for name, axis in study.outline.axes.items()}
     if restricted == document and all(
@@ -382,7 +383,7 @@ def rebuild(study: S, document: Document) -> S:
 
 
 def _check_files(study: StudySpec, findings: Findings) -> None:
-    """Notes files that the first cell names and that are not there."""
+    """Adds an error for each file that the first cell names and that does not exist."""
     links, distributions = study.base.topology.links, study.base.distributions
     named: list[tuple[tuple[str | int, ...], str]] = [
         (("topology", "links", index, *path), trace)
@@ -403,7 +404,7 @@ def _check_files(study: StudySpec, findings: Findings) -> None:
 
 
 def _check_names(study: StudySpec, findings: Findings) -> None:
-    """StudyError for the first traffic or link among the options of quantities that no cell has."""
+    """StudyError for the first option `traffic` or `link` of a quantity with a name that no cell has."""
     names: Mapping[str, set[str]] = _names_in(study.base)
     everywhere = False
     for index, quantity in enumerate(study.outline.quantities):
@@ -411,9 +412,9 @@ def _check_names(study: StudySpec, findings: Findings) -> None:
             asked = quantity.options[option]
             for name in asked if isinstance(asked, list) else [asked]:
                 if name not in names[option] and findings.errors:
-                    return  # the grids may be what is wrong, so other cells are unknown
+                    return  # the other cells may not expand, so whether they have the name is unknown
                 if name not in names[option] and not everywhere:
-                    everywhere = True  # an axis may rename what the first cell has
+                    everywhere = True  # an axis may change the names in other cells
                     for cell in make_plan(study).cells:
                         for what, more in _names_in(study.model(cell.axes)).items():
                             names[what].update(more)
@@ -427,7 +428,7 @@ def _check_names(study: StudySpec, findings: Findings) -> None:
 
 
 def _names_in(model: schema.Model) -> dict[str, set[str]]:
-    """What the options `traffic` and `link` can name in a cell."""
+    """The names that the options `traffic` and `link` can have in a cell."""
     ends = [[[end] if isinstance(end, str) else end for end in link.between] for link in model.topology.links]
     pairs = [(a, b) for left, other in ends for a in left for b in other]
     return {

@@ -17,10 +17,10 @@ def switch_on(
     model: schema.Model,
     quantities: Sequence[schema.Quantity],
 ) -> None:
-    """Switches on, in a compiled scenario, what the metrics of these quantities read.
+    """Switches on, in a compiled scenario, the probes of the tables that the quantities' metrics read.
 
-    A quantity of traffic that this cell lacks needs nothing. StudyError for one that reads `segments` where
-    the study names no node: which side is observed changes the result, so the study has to say.
+    Quantities of traffic that the cell lacks are skipped. StudyError if a metric reads `segments` and the
+    study does not set `segments_at`: which side is observed changes the result, so there is no default.
     """
     probes = scenario["probes"]
     names = {link["name"]: index for index, link in enumerate(scenario["links"])}
@@ -52,14 +52,14 @@ def _tables(quantity: schema.Quantity) -> Collection[str]:
 
 
 def _has_traffic(traffic: Any, present: Collection[str]) -> bool:
-    """Whether the option `traffic` names traffic that the cell has; all of it, without the option."""
+    """Whether the cell has traffic that the option `traffic` names; without the option, any traffic."""
     if traffic is None:
         return bool(present)
     return any(name in present for name in (traffic if isinstance(traffic, list) else [traffic]))
 
 
 def needed_probes(probes: Mapping[str, Any], tables: Collection[str]) -> dict[str, Any]:
-    """These probes, less those whose tables are not read."""
+    """These probes, without those whose tables are not in `tables`."""
     kept = dict(probes)
     if "segments" not in tables:
         kept["segments_at"] = None
@@ -70,13 +70,13 @@ def needed_probes(probes: Mapping[str, Any], tables: Collection[str]) -> dict[st
     return kept
 
 
-#: The record tables that only the simulator fills: no kernel reports what limits a sender, its timers or
-#: its counters of AccECN.
+#: The record tables that only the simulator fills: kernels do not report a sender's limits, timers, states or
+#: counters of AccECN.
 SIMULATED = frozenset({"limits", "states", "timeouts", "accecn"})
 
 
 def find_simulator_only(quantities: Sequence[schema.Quantity]) -> StudyError | None:
-    """The first quantity that only the simulator can measure, at the study's own key."""
+    """An error, at the study's key, for the first quantity that only the simulator can measure; or None."""
     for position, quantity in enumerate(quantities):
         if missing := sorted(SIMULATED.intersection(_tables(quantity))):
             return problem_at(

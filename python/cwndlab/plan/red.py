@@ -1,4 +1,4 @@
-"""The thresholds of RED: in the unit of the queue's limit, equal ones, and those that a study leaves out."""
+"""The thresholds of RED: converts them to the unit of the queue's limit, and sets those that are left out."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from cwndlab.study import knobs
 #: The kinds of queues that have thresholds, and their keys.
 KINDS = ("red", "linux-red")
 LEVELS = ("min_th", "max_th")
-#: The size of a packet that turns bytes into a burst, as the engine's `mean_packet` is by default.
+#: The packet size in bytes that converts thresholds to a burst: the engine's default of `mean_packet`.
 MEAN_PACKET = 1000
 
 
 def thresholds(
     queue: Mapping[str, Any], levels: Mapping[str, Any], unit: object, at: KeyPath
 ) -> dict[str, Any]:
-    """What these thresholds add to a queue whose other keys are made; StudyError if their units differ.
+    """The keys that thresholds add to a queue, whose other keys are compiled; StudyError if units differ.
 
-    Packets make a limit in BDPs one in packets. Equal thresholds mark or drop from there on: the lower one
-    moves by the least that a number can. `unit` is what the study says of it.
+    If the limit is in BDPs and all thresholds are in packets, the limit gets the unit packets. Equal
+    thresholds are a step: the lower one moves to the next smaller number. `unit` is the study's key of that
+    name.
     """
     bare = "size" if queue["kind"] == "linux-red" or unit == "bytes" else "packets"
     levels_by_key = {
@@ -49,8 +50,8 @@ def thresholds(
 def complete(queue: dict[str, Any]) -> None:
     """Adds the thresholds that a study leaves out, once the limit is known, as Linux's tc does.
 
-    A quarter of the limit and a third of that, or three times the lower one, with the burst that fits
-    (iproute2, tc/q_red.c, after Floyd's advice on the parameters of RED).
+    max_th is a quarter of the limit, or 3 min_th if that is given; min_th is a third of max_th; the burst
+    follows from both (iproute2, tc/q_red.c, after Floyd's advice on the parameters of RED).
     """
     if queue["kind"] != "red" or all(key in queue for key in LEVELS):
         return

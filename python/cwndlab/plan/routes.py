@@ -1,4 +1,4 @@
-"""The way of packets through a scenario's links."""
+"""Shortest paths through a scenario's links."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ Links = Sequence[Mapping[str, Any]]
 
 
 def shortest_path(links: Links, leaving: Sequence[Sequence[int]], start: int, goal: int) -> list[int] | None:
-    """Links of the shortest path in hops, ties to the lower link index, as the engine routes.
+    """Indices of the links on the path with the fewest hops, as the engine routes; None if there is no path.
+
+    Ties are broken by the lower link index.
 
     Args:
-        links: of the scenario.
-        leaving: by node, the indices of the links that leave it.
-        start: the node where packets begin.
-        goal: the node where they end.
+        links: the scenario's links.
+        leaving: for each node the indices of the links that leave it.
+        start: the index of the first node.
+        goal: the index of the last node.
 
     """
     came: dict[int, int | None] = {start: None}

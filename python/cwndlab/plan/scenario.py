@@ -1,4 +1,4 @@
-"""A cell's scenario as the engine takes it, and where in the study each part comes from."""
+"""A cell's scenario as the engine reads it, and the place in the study from which each part comes."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ KERNEL_SNAPSHOT_NS = 1_000_000_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Compiled:
-    """A cell's scenario, and where its parts come from."""
+    """A cell's scenario, and the places in the study from which its parts come."""
 
     scenario: dict[str, Any]
-    #: "links.4" -> path in the study, for errors of the core.
+    #: For a place in the scenario ("links.4") the path in the study; places errors of the engine.
     origins: dict[str, KeyPath] = field(default_factory=dict)
 
     @cached_property
     def json(self) -> str:
-        """The scenario as the core takes it; equal scenarios give equal text."""
+        """The scenario as JSON for the engine; equal scenarios give equal text."""
         return json.dumps(self.scenario, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @property
     def is_finite(self) -> bool:
-        """Whether JSON can hold all of its numbers."""
+        """Whether JSON can hold all numbers of the scenario."""
         try:
             return bool(self.json)
         except ValueError:
@@ -50,7 +50,7 @@ class Compiled:
 
     @cached_property
     def deterministic(self) -> bool:
-        """Whether nothing in the scenario is random, so that one replicate says it all."""
+        """Whether nothing in the scenario is random, so that all replicates would be equal."""
         links = self.scenario["links"]
         return (
             all(_is_certain(link["queue"]) for link in links)
@@ -62,12 +62,12 @@ class Compiled:
 
     @property
     def laws(self) -> list[str]:
-        """Digests of the congestion controls from outside the engine that it asks for."""
+        """Digests of the congestion controls that the scenario uses and the engine does not contain."""
         return [str(law["code"]) for law in self._laws]
 
     @property
     def stacks(self) -> dict[str, int]:
-        """The QUIC stacks that it asks for, each with the first traffic entry that does."""
+        """The QUIC stacks that the scenario uses, each with the index of its first traffic entry."""
         stacks: dict[str, int] = {}
         for index, entry in enumerate(self.scenario["traffic"]):
             if "stack" in entry:
@@ -76,7 +76,7 @@ class Compiled:
 
     @property
     def kernel_laws(self) -> dict[str, int]:
-        """The congestion controls that only kernels have, each with the first TCP that asks for it."""
+        """The kernels' congestion controls that the scenario uses, each with the index of its first TCP."""
         laws = [kernel_law(config["window_law"]) for config in self.scenario["tcp"]]
         return {name: laws.index(name) for name in laws if name is not None}
 
@@ -87,12 +87,12 @@ class Compiled:
 
 
 def _is_certain(queue: Mapping[str, Any]) -> bool:
-    """Whether a queue, and one inside it, draws no random number."""
+    """Whether a queue, including any queue inside it, draws no random numbers."""
     return queue["kind"] in DETERMINISTIC_QUEUES and ("queue" not in queue or _is_certain(queue["queue"]))
 
 
 def _is_scripted(impairment: Mapping[str, Any]) -> bool:
-    """Whether an impairment draws nothing that matters: a script, or losses of 0 %."""
+    """Whether an impairment's effect is not random: it follows a script, or loses 0 %."""
     return impairment["kind"] in SCRIPTED or (
         impairment["kind"] == "bernoulli" and impairment.get("p") == 0.0
     )
@@ -107,7 +107,7 @@ def _is_fixed(app: Mapping[str, Any]) -> bool:
 
 
 def origin(compiled: Compiled, place: Sequence[str]) -> KeyPath:
-    """The study's key of a place in the scenario."""
+    """The path in the study of a place in the scenario; empty if it has none."""
     for length in range(len(place), 0, -1):
         origin = compiled.origins.get(".".join(place[:length]))
         if origin is not None:
@@ -116,7 +116,7 @@ def origin(compiled: Compiled, place: Sequence[str]) -> KeyPath:
 
 
 def not_finite(value: Any) -> list[str]:
-    """The place of the first number that JSON cannot hold; empty if all can be."""
+    """The place of the first number that JSON cannot hold (NaN, infinity); empty if there is none."""
     items = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
     for step, item in items:
         if isinstance(item, float) and not math.isfinite(item):
@@ -127,13 +127,13 @@ def not_finite(value: Any) -> list[str]:
 
 
 def most_bits(scenario: Mapping[str, Any]) -> float:
-    """The bits that the slowest link of a scenario can send while it runs."""
+    """The bits that the slowest link of a scenario can send during the run."""
     links = scenario["links"]
     return float(scenario["duration_ns"] / 1e9 * links[bottleneck(links)]["rate_bps"])
 
 
 def red_unit(queue: Mapping[str, Any]) -> str:
-    """The unit of the thresholds and the average of a queue's RED, or of that of one of its classes."""
+    """The unit of thresholds and average of RED in a queue, or in the first of its classes with RED."""
     for inner in (queue, *(part.get("queue", {}) for part in queue.get("classes", ()))):
         if inner.get("kind") == "red":
             return str(inner.get("unit", "packets"))
@@ -141,16 +141,16 @@ def red_unit(queue: Mapping[str, Any]) -> str:
 
 
 def kernel_snapshot_times(scenario: Mapping[str, Any]) -> list[int]:
-    """When a run on a kernel takes snapshots: each second and at the edges of the scenario's windows."""
+    """The times (ns) of a kernel run's snapshots: whole seconds, and the edges of the scenario's windows."""
     grid = range(KERNEL_SNAPSHOT_NS, int(scenario["duration_ns"]), KERNEL_SNAPSHOT_NS)
     return sorted({*snapshot_times(scenario), *grid})
 
 
 def kernel_run(completed: str) -> str:
-    """What of a completed scenario decides a run on a kernel, as JSON.
+    """The parts of a completed scenario on which a run on a kernel depends, as JSON.
 
-    Such a run takes real time, so it records what later quantities may ask for: connections always, and
-    counters each second. Windows between whole seconds, and these probes, make it no other run.
+    Because such a run takes real time, it also serves later quantities: it always records connections, and
+    counters at each whole second. The probe `connections` and edges of windows at whole seconds are left out.
     """
     scenario = json.loads(completed)
     scenario["windows"] = [at for at in snapshot_times(scenario) if at % KERNEL_SNAPSHOT_NS]
@@ -159,14 +159,15 @@ def kernel_run(completed: str) -> str:
 
 
 def watched_host(scenario: Mapping[str, Any]) -> int:
-    """The host that is watched where the study observes none: the first traffic entry's sender."""
+    """The host that is observed if the study does not choose one: the sender of the first traffic entry."""
     return sender(scenario["traffic"][0])
 
 
 def indices_of_flow(names: Sequence[str], flow: str | None, kinds: str = "") -> list[int]:
-    """Which of these names are a flow's, named as in the study or as one instance; None stands for all.
+    """The indices of a flow's instances among these names; None stands for all flows.
 
-    NotFoundError with the nearest if there are none; `kinds` says which flows have names: " of TCP".
+    `flow` is the flow's name in the study, or the name of one instance. NotFoundError with the nearest name
+    if there is none; `kinds` adds to its text which flows the names are of (" of TCP").
     """
     indices = [k for k, name in enumerate(names) if flow in (None, name, flow_name(name))]
     if not indices:
@@ -182,7 +183,7 @@ def has_connections(entry: Mapping[str, Any]) -> bool:
 
 
 def sender(entry: Mapping[str, Any]) -> int:
-    """The host that sends the data of a traffic entry, or most of them."""
+    """The host that sends the data of a traffic entry, or most of it."""
     return int(entry["client" if sends_from_client(entry["app"]) else "server"])
 
 
@@ -195,7 +196,7 @@ _UNITS = {
 
 
 def core_error(compiled: Compiled, refused: ScenarioRefused) -> StudyError:
-    """What the engine says of a scenario, each reason at the study's own key."""
+    """The engine's reasons for rejecting a scenario, each at the study's key, as one error."""
     findings = Findings()
     for path, problem, unknown in refused.refusals:
         at = tuple(step if isinstance(step, int) else _plain(step) for step in origin(compiled, path))
@@ -203,7 +204,7 @@ def core_error(compiled: Compiled, refused: ScenarioRefused) -> StudyError:
         if unknown is not None:
             is_key, name, names = unknown
             keys, given = [_plain(name) for name in names], _plain(name)
-            if given in keys:  # the key is right, and its value has not the unit that it needs
+            if given in keys:  # the key is right, but its value lacks the unit
                 suffix = UNIT_SUFFIX.search(names[keys.index(given)])
                 problem, right = "the value does not fit", suffix and f"write {_UNITS[suffix[1]]}"
             else:
@@ -216,7 +217,7 @@ def core_error(compiled: Compiled, refused: ScenarioRefused) -> StudyError:
 
 
 def _missing_keys(compiled: Compiled, path: Sequence[str]) -> str:
-    """All keys that a table lacks, in words, where the engine names the first; empty if they are unknown."""
+    """All keys that a table lacks, in words; the engine names only the first. Empty if they are unknown."""
     table: Any = compiled.scenario
     for step in path:
         table = table[int(step)] if isinstance(table, list) else table.get(step, {})
@@ -226,5 +227,5 @@ def _missing_keys(compiled: Compiled, path: Sequence[str]) -> str:
 
 
 def _plain(step: str) -> str:
-    """A key as a study may write it, without its unit."""
+    """The engine's name of a key without the unit at its end, as a study may write it."""
     return UNIT_SUFFIX.sub("", step)
