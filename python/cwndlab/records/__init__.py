@@ -1,1 +1,1 @@
-"""Typed access to the record tables and traces of one run of any backend."""
+"""Typed access to the record tables of one run, whichever backend ran it."""

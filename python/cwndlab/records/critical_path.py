@@ -1,6 +1,6 @@
-"""Where the time of an object or a connection goes: its critical path, in parts that add up to its duration.
+"""The parts of the time budget of an object or a connection, which add up to its duration.
 
-The core walks the path (crates/cwndlab-records/src/time_budget.rs); this module names its parts.
+The crate `cwndlab-records` computes budgets along the critical path (time_budget.rs); here are the names.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Part: TypeAlias = Literal[
     "delivery",
     "closing",
 ]
-"""A part of a budget."""
+"""The name of a part of a time budget."""
 
-#: What has a budget.
+#: The kinds of things that have time budgets.
 KINDS = ("page", "file", "transaction", "object", "connection")
-#: The parts of a budget, in the order in which they are shown.
+#: The parts of a time budget in words, in the order in which they are shown.
 PARTS: dict[Part, str] = {
     "client": "waiting for the application at the client",
     "handshake": "propagation of SYN and SYN-ACK",
@@ -63,7 +63,7 @@ PARTS: dict[Part, str] = {
     "closing": "after the last data",
 }
 
-#: The probes of senders and packets, and the tables each of them fills.
+#: The probes of senders and packets, and the record tables that each of them fills.
 SENDER_PROBES = {
     "cwnd": frozenset({"cwnd"}),
     "limits": frozenset({"limits"}),
@@ -71,7 +71,7 @@ SENDER_PROBES = {
     "states": frozenset({"states", "timeouts"}),
     "accecn": frozenset({"accecn"}),
 }
-#: The probes that fill the tables which budgets are made of.
+#: The probes that fill the tables from which time budgets are computed.
 PROBES = {"connections": True} | {
     probe: True for probe, tables in SENDER_PROBES.items() if not tables.isdisjoint(BUDGET_TABLES)
 }

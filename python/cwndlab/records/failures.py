@@ -1,6 +1,6 @@
 """Connections that failed: refused, reset, abandoned, or ended by an error of their stack.
 
-A number of a run in which one failed describes a flow that ended too soon, so each such number says so.
+A flow whose connection failed ended too soon, so numbers from such runs are marked.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from cwndlab.base.writing import count_text
 from .run_view import WholeRun, flow_name
 
 TABLE = "failures"
-"""The record table, which every run has."""
+"""The record table of failed connections, which every run has."""
 
-#: How the value of a run is called that counts connections: what follows is the flow, a tab, and the reason.
+#: Prefix of the names of values that count failed connections; the flow, a tab and the reason follow.
 _PREFIX = "failed "
 
-#: Most reasons, or cells, that a message names.
+#: The largest number of reasons, or of cells, that a message lists.
 SHOWN = 3
 
 
@@ -31,11 +31,11 @@ class FailedConnections(NamedTuple):
     reason: str
     connections: int
     runs: int
-    """The number of runs in which connections failed."""
+    """The number of runs in which connections of this flow failed for this reason."""
 
 
 def count_failures(run: WholeRun) -> dict[str, Value]:
-    """The connections of a run that failed, by flow and reason, as values of the run; empty if none did."""
+    """The numbers of failed connections by flow and reason, as values of the run; empty if none failed."""
     failures, traffic = run.columns(TABLE), run.scenario["traffic"]
     counts = Counter(
         f"{_PREFIX}{flow_name(str(traffic[int(k)]['name']))}\t{reason}"
@@ -45,19 +45,19 @@ def count_failures(run: WholeRun) -> dict[str, Value]:
 
 
 def is_failure(name: str) -> bool:
-    """Whether a value of a run counts failed connections."""
+    """Whether a value of this name counts failed connections."""
     return name.startswith(_PREFIX)
 
 
 def failed_connections(runs: Iterable[Mapping[str, Value]]) -> list[FailedConnections]:
-    """The connections of a cell's runs that failed, most first."""
-    durations: dict[str, list[float]] = {}
+    """The failed connections of a cell's runs, by flow and reason, the largest number first."""
+    counts_by_name: dict[str, list[float]] = {}
     for values in runs:
         for name, value in values.items():
             if is_failure(name) and isinstance(value, float):
-                durations.setdefault(name.removeprefix(_PREFIX), []).append(value)
+                counts_by_name.setdefault(name.removeprefix(_PREFIX), []).append(value)
     failed = []
-    for name, counts in durations.items():
+    for name, counts in counts_by_name.items():
         flow, reason = name.split("\t", 1)
         failed.append(FailedConnections(flow, reason, int(sum(counts)), len(counts)))
     return sorted(failed, key=lambda group: (-group.connections, group.flow, group.reason))

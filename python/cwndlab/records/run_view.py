@@ -1,4 +1,4 @@
-"""One run as metrics see it."""
+"""The records of one whole run as numpy columns, for metrics."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Column = NDArray[Any]
-#: Rows up to which a table's columns are copied; those of larger tables are taken over as Arrow.
+#: The largest number of rows of tables that are read by `EngineColumns`; pyarrow reads larger ones.
 SMALL = 1 << 16
 
 
 def to_numpy(column: pa.ChunkedArray) -> Column:
-    """A record column as numpy; text and lists become object arrays, null whole numbers -1, others NaN.
+    """A record column as numpy: text and lists as object arrays, null as -1 in integers and NaN in floats.
 
-    Reads Arrow's buffers: Arrow's own conversion imports pandas, or looks for it in vain each time.
+    Reads Arrow's buffers: Arrow's own conversion would import pandas, or search for it each time.
     """
     import pyarrow as pa  # takes longer to load than a short command runs
 
@@ -35,7 +35,7 @@ def to_numpy(column: pa.ChunkedArray) -> Column:
         chunk = column.chunk(0)
         return np.frombuffer(chunk.buffers()[1], plain, len(chunk), chunk.offset * plain.itemsize)
     if pa.types.is_dictionary(kind):
-        # Words repeat: look each up once, then index; -1, for null, finds the last.
+        # Looks up each word once. A null has the index -1, which selects the None at the end.
         parts = [
             np.array([*chunk.dictionary.to_pylist(), None], dtype=object)[_numbers(chunk.indices)]
             for chunk in column.chunks
@@ -59,7 +59,7 @@ def to_numpy(column: pa.ChunkedArray) -> Column:
 
 @cache
 def _plain() -> Mapping[int, np.dtype[Any]]:
-    """Types of numbers by Arrow's id."""
+    """The numpy types of numbers, by the id of Arrow's type."""
     import pyarrow as pa
 
     kinds = (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.int64(), pa.float64())
@@ -67,9 +67,9 @@ def _plain() -> Mapping[int, np.dtype[Any]]:
 
 
 def _numbers(chunk: pa.Array, gaps: bool | None = None) -> Column:
-    """An array of numbers or truth values as numpy, without a copy where it has no nulls.
+    """An array of numbers or truth values as numpy, not copied if there are no nulls.
 
-    `gaps` tells that the column has nulls, if they are in another chunk: its numbers get the same type.
+    `gaps` is whether any chunk of the column has nulls: all chunks must get the same type.
     """
     dtype = np.dtype(chunk.type.to_pandas_dtype())
     validity, data = chunk.buffers()
@@ -95,14 +95,14 @@ def _lists(chunk: pa.Array) -> Iterator[Column]:
 
 
 def _bits(bits: pa.Buffer, chunk: pa.Array) -> Column:
-    """The truth values of a bit map, in an array's order."""
+    """The truth values in an Arrow bitmap that belong to an array."""
     first, shift = divmod(chunk.offset, 8)
     unpacked = np.unpackbits(np.frombuffer(bits, np.uint8, offset=first), bitorder="little")
     return unpacked[shift : shift + len(chunk)].view(np.bool_)
 
 
 class WholeRun:
-    """Records of one run with the scenario they came from."""
+    """The records of one run, with its scenario."""
 
     def __init__(self, records: Records, scenario: Mapping[str, Any]) -> None:
         self._records = records
@@ -111,7 +111,7 @@ class WholeRun:
         self.scenario = scenario
 
     def table(self, name: str) -> pa.Table:
-        """A record table as Arrow, taken over without a copy."""
+        """A record table as Arrow, not copied."""
         if name not in self._tables:
             from cwndlab.base.arrow_tables import read_table
 
@@ -141,13 +141,13 @@ class WholeRun:
         return groups
 
     def traffic(self, name: str | None = None) -> list[int]:
-        """Indices of the traffic entries with this name in the study, or of all."""
+        """Indices of the traffic entries with this name in the study (all instances), or of all entries."""
         if name is None:
             return list(range(len(self.scenario["traffic"])))
         return list(self._groups.get(name, []))
 
     def link(self, name: str | None = None) -> int:
-        """Index of a direction of a link; without a name that of the slowest, the bottleneck."""
+        """Index of a direction of a link by its name; without a name, of the slowest one, the bottleneck."""
         links = self.scenario["links"]
         if name is None:
             return bottleneck(links)
@@ -158,7 +158,7 @@ class WholeRun:
 
 
 class Computed(Mapping[str, Column]):
-    """Columns that a function makes of their names, each on first access."""
+    """Columns that a function makes from their names, each on first access."""
 
     def __init__(self, names: Collection[str], make: Callable[[str], Column]) -> None:
         self._names = names
@@ -183,15 +183,15 @@ class Computed(Mapping[str, Column]):
 
 
 class TableColumns(Computed):
-    """The columns of a table as numpy arrays."""
+    """The columns of a pyarrow table as numpy arrays."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
-        # Arrow would build this list on each access.
+        # Read once: Arrow builds the list `column_names` on each access.
         super().__init__(table.column_names, lambda name: to_numpy(table.column(name)))
 
     def equals(self, name: str, word: str) -> NDArray[np.bool_]:
-        """A mask of the rows with this word in a column of words; compares Arrow's codes if it has any."""
+        """A mask of the rows with this word in a column of text; compares dictionary codes if possible."""
         import pyarrow as pa
 
         column = self._table.column(name)
@@ -201,18 +201,18 @@ class TableColumns(Computed):
 
 
 class EngineColumns(TableColumns):
-    """The columns of a small table of the engine, read without Arrow.
+    """The columns of a small table of the engine, read without pyarrow.
 
     Importing tables into pyarrow takes as long as all metrics of a short run.
     """
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        # The function must not refer to these columns, or they would stay alive.
+        # The function must not refer to `self`: the cycle would keep the columns alive.
         Computed.__init__(self, table.column_names, lambda name: _engine_column(table, name))
 
     def equals(self, name: str, word: str) -> NDArray[np.bool_]:
-        """A mask of the rows with this word in a column of words; compares dictionary codes."""
+        """A mask of the rows with this word in a column of text; compares dictionary codes."""
         kind, data, words = self._table.column(name) or ("", b"", None)
         if words is None:
             return np.asarray(self[name] == word)
@@ -231,21 +231,21 @@ def _engine_column(table: Table, name: str) -> Column:
 
 
 def _coded(codes: Column, words: Sequence[str], word: str) -> NDArray[np.bool_]:
-    """A mask of the codes that stand for this word."""
+    """A mask of the codes of this word; the code is the word's index in `words`."""
     return codes == words.index(word) if word in words else np.zeros(len(codes), dtype=np.bool_)
 
 
 def bottleneck(links: Sequence[Mapping[str, Any]]) -> int:
-    """Index of the slowest direction of a link, the first of several."""
+    """Index of the slowest direction of a link; of several, the first."""
     return min(range(len(links)), key=lambda index: int(links[index]["rate_bps"]))
 
 
 def flow_name(name: str) -> str:
-    """The name that a study gives a flow, of one of its instances: "web" of "web.1"."""
+    """The study's name of a flow, from the name of an instance: "web" from "web.1"."""
     return name.split(".", 1)[0]
 
 
 def snapshot_times(scenario: Mapping[str, Any]) -> list[int]:
-    """The edges of the scenario's windows within the run, in order: when snapshots are taken."""
+    """The times (ns) of snapshots, in order: the edges of the scenario's windows, except the run's ends."""
     edges = {int(edge) for window in scenario.get("windows", {}).values() for edge in window}
     return sorted(edge for edge in edges if 0 < edge < int(scenario["duration_ns"]))

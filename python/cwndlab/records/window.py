@@ -1,8 +1,7 @@
-"""A run as seen in one window of time: the records of a run that begins and ends with the window.
+"""Cuts a run's records to one window of time, as if the run began and ended with the window.
 
-What happens at the window's start is in it, what happens at its end is not, unless that is the end of the
-run. So windows that adjoin share nothing, and a window that begins with the run has the records of a run that
-ends there.
+An event at the window's start is in the window; one at its end is not, unless the run ends there. So adjacent
+windows share no events, and a window from time 0 has the records of a run that ends at the window's end.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from .run_view import Column, Computed, TableColumns, WholeRun, snapshot_times
 Index = NDArray[np.intp]
 T = TypeVar("T")
 
-#: Tables of counters, and those that hold them at the edges of windows.
+#: For each table of counters the table with their values at the edges of windows.
 SNAPSHOTS = {
     "connections": "connection_snapshots",
     "objects": "object_snapshots",
@@ -33,7 +32,7 @@ SNAPSHOTS = {
 
 
 class _WithTraffic(Mapping[str, Column]):
-    """The rows of connections, each with the traffic entry of its connection."""
+    """A table with a column `connection`, plus a column `traffic`: the traffic entry of the connection."""
 
     def __init__(self, rows: Columns, connections: Columns) -> None:
         self._rows, self._connections = rows, connections
@@ -57,7 +56,7 @@ class _WithTraffic(Mapping[str, Column]):
 
 
 def window_edges(scenario: Mapping[str, Any], name: str | None) -> tuple[int, int]:
-    """Start and end in nanoseconds of one of the scenario's windows, or of the whole run."""
+    """Start and end in nanoseconds of the scenario's window of this name; of the whole run for None."""
     if name is None:
         return (0, int(scenario["duration_ns"]))
     start, end = scenario["windows"][name]
@@ -65,7 +64,7 @@ def window_edges(scenario: Mapping[str, Any], name: str | None) -> tuple[int, in
 
 
 class RunView:
-    """What a metric sees of a run: the records of one window, and nothing else."""
+    """The records of a run in one window: all that a metric sees of the run."""
 
     def __init__(self, run: WholeRun, start_ns: int, end_ns: int) -> None:
         self._run = run
@@ -77,45 +76,45 @@ class RunView:
 
     @property
     def scenario(self) -> Mapping[str, Any]:
-        """The compiled scenario."""
+        """The cell's scenario, as the engine reads it."""
         return self._run.scenario
 
     @property
     def start_s(self) -> float:
-        """When the window begins, from the start of the run."""
+        """Start of the window, in seconds from the start of the run."""
         return self._start / 1e9
 
     @property
     def end_s(self) -> float:
-        """When the window ends, from the start of the run."""
+        """End of the window, in seconds from the start of the run."""
         return self._end / 1e9
 
     @property
     def seconds(self) -> float:
-        """The window's length."""
+        """Length of the window in seconds."""
         return (self._end - self._start) / 1e9
 
     def traffic(self, name: str | None = None) -> list[int]:
-        """Indices of the traffic entries with this name in the study (all its instances), or of all."""
+        """Indices of the traffic entries with this name in the study (all instances), or of all entries."""
         return self._run.traffic(name)
 
     def link(self, name: str | None = None) -> int:
-        """Index of a direction of a link ("r2>receiver"); ValueError names the nearest."""
+        """Index of a direction of a link ("r2>receiver"); without a name, of the slowest, the bottleneck."""
         return self._run.link(name)
 
     def columns(self, table: str) -> Columns:
-        """The columns of a record table as numpy arrays, of this window; NotFoundError if not recorded.
+        """The columns of a record table as numpy arrays, cut to this window; NotFoundError if not recorded.
 
-        - `segments`, `queues`, `timeouts`, `delays`, `accecn`: the rows of the window.
-        - `cwnd`: those, and for each sender its last sample before the window, at the window's start.
-        - `limits`, `states`: the parts of the intervals that lie in the window.
-        - `connections`: those that existed in the window. Counters hold what was counted within it; one that
-          ended later is open.
+        - `segments`, `queues`, `timeouts`, `delays`, `accecn`: the rows within the window.
+        - `cwnd`: the rows within the window, and for each sender the last one before, moved to its start.
+        - `limits`, `states`: the intervals, cut to the window.
+        - `connections`: those that were open in the window. Counters count only within the window; a
+          connection that ended later is open.
         - `objects`: those that began in the window; one that ended later is unfinished.
-        - `links`: what was counted within the window.
+        - `links`: counters, which count only within the window.
 
-        Rows of a connection have the index of its entry of the study's traffic in `traffic`; `traffic(name)`
-        gives the indices of a flow.
+        Tables with a column `connection` also have `traffic`, the index of the connection's traffic entry;
+        `traffic(name)` returns the indices of a flow.
         """
         if table not in self._made:
             if table not in _ROWS_OF:
@@ -127,15 +126,15 @@ class RunView:
         return self._made[table]
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` returns, computed once per run and window: many metrics select the same rows."""
+        """The result of `make`, computed once per window and key: many metrics select the same rows."""
         if key not in self._derived:
             self._derived[key] = make()
         return cast(T, self._derived[key])
 
     def parts(self, interval_s: float) -> list[RunView]:
-        """The window's whole intervals of this length, from its start on.
+        """The whole intervals of this length in the window, from its start on.
 
-        A quantity with the option `interval` has counters kept at their edges.
+        The run has counters at their edges if the quantity has the option `interval` with this length.
         """
         edges = interval_edges(self._start, self._end, interval_s)
         return [RunView(self._run, a, b) for a, b in itertools.pairwise(edges)]
@@ -145,10 +144,11 @@ class RunView:
         return RunView(self._run, 0, self._end).columns(table)
 
     def budgets(self, kind: str) -> Columns:
-        """Time budgets, one row each: of the finished objects of a kind that began in the window, or of the
-        connections that were opened in it, to their ends or that of the window.
+        """Time budgets of the finished objects of a kind that began in the window, one per row.
 
-        `traffic`, `kind`, `index`, `start_ns`, `end_ns`, and nanoseconds by part, as `slow-start_ns`.
+        For "connection", of the connections that were opened in the window, up to their end or the window's.
+        Columns: `traffic`, `kind`, `index`, `start_ns`, `end_ns`, and the nanoseconds of each part, such as
+        `slow-start_ns`.
         """
         full = TableColumns(time_budgets(self._run.table, self.scenario, self._end, kind))
         return Rows(full, np.flatnonzero(full["start_ns"] >= self._start))
@@ -248,7 +248,7 @@ class RunView:
     def _links(self, table: str) -> Columns:
         full = self._run.columns(table)
         total: Columns = full if self._last else self._snapshot(table, self._end)
-        start, end = self._start, self._end  # a function that refers to this run would keep it alive
+        start, end = self._start, self._end  # `counted` must not refer to `self`, or keeps it alive
         before = self._snapshot(table, start) if start > 0 else None
 
         def counted(name: str) -> Column:
@@ -260,11 +260,11 @@ class RunView:
             value = total[name].astype(np.int64)
             return np.where(value < 0, value, value - before[name].astype(np.int64))
 
-        # The longest queue of the run may lie outside of the window.
+        # Without the longest queue: that of the run may lie outside the window.
         return Computed([name for name in full if name != "max_queue_packets"], counted)
 
 
-#: For each table that metrics read the function that cuts it to a window.
+#: For each table that metrics can read, the function that cuts the table to a window.
 _ROWS_OF: Mapping[str, Callable[[RunView, str], Columns]] = {
     "segments": RunView._samples,
     "queues": RunView._samples,
@@ -285,7 +285,7 @@ def _counters(snapshot: Columns) -> list[str]:
 
 
 def _find(wanted: Column, present: Column) -> Index:
-    """The index in `present` of each of `wanted`; RuntimeError if one is missing."""
+    """The indices in `present` of the values in `wanted`; RuntimeError if one is missing."""
     order = np.argsort(present, kind="stable")
     at = np.searchsorted(present, wanted, sorter=order)
     if len(wanted) and (at >= len(present)).any():
@@ -297,14 +297,14 @@ def _find(wanted: Column, present: Column) -> Index:
 
 
 def equals(columns: Columns, name: str, word: str) -> NDArray[np.bool_]:
-    """A mask of the rows with this word in a column of words."""
+    """A mask of the rows with this word in a column of text."""
     if isinstance(columns, TableColumns | Rows):
         return columns.equals(name, word)
     return np.asarray(columns[name] == word)
 
 
 class Rows(Computed):
-    """Some rows of a table, some of its columns replaced; columns are computed on first access."""
+    """The rows of a table at some indices, with some columns replaced; computed on first access."""
 
     def __init__(self, full: Columns, index: Index, changed: Mapping[str, Column] | None = None) -> None:
         taken = changed or {}
@@ -312,13 +312,13 @@ class Rows(Computed):
         super().__init__(full, lambda name: taken[name] if name in taken else full[name][index])
 
     def equals(self, name: str, word: str) -> NDArray[np.bool_]:
-        """A mask of the rows with this word, as of a whole table."""
+        """A mask of the rows with this word in a column of text."""
         if name in self._changed:
             return np.asarray(self._changed[name] == word)
         return equals(self._full, name, word)[self._index]
 
 
-#: Counters are kept at each edge of an interval.
+#: The largest number of intervals of a window, since the run records all counters at each edge.
 MAX_INTERVALS = 10_000
 
 
