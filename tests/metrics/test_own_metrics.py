@@ -48,7 +48,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(FILE)
     network = Dumbbell(rate="5Mbps", rtt="20ms", flows=[Flow(cc="cubic"), Flow(cc="reno")])
-    _declared.from_file("mine.py")
+    _declared.load_metrics("mine.py")
     study = Study.build(
         "own", measure=["largest_transfer"], dumbbell=network, run=Run(duration="1s", replicates=2)
     )
@@ -99,7 +99,7 @@ def test_a_changed_metric_is_measured_anew_and_nothing_runs(
     assert cwndlab.open_results("own-out").estimate("largest_transfer_cubic").value == 2 * first
     _declared._known.clear()
     file.write_text(FILE)
-    _declared.from_file("mine.py")
+    _declared.load_metrics("mine.py")
     with pytest.raises(OutputError, match='another metric "largest_transfer"'):
         cwndlab.open_results("own-out")
 
@@ -113,7 +113,7 @@ def test_a_changed_module_that_a_metric_imports_is_another_metric(
     file.write_text(FILE.replace("FACTOR = 1", "from helper_of_mine import FACTOR"))
 
     def digest() -> str:
-        _declared.from_file("mine.py")
+        _declared.load_metrics("mine.py")
         return _declared._known["largest_transfer"].code.digest
 
     first = digest()
@@ -125,7 +125,7 @@ def test_a_changed_module_that_a_metric_imports_is_another_metric(
 
 
 def test_other_processes_get_the_metric_with_the_work(file: Path) -> None:
-    _declared.from_file("mine.py")
+    _declared.load_metrics("mine.py")
     work = pickle.loads(pickle.dumps(MeasuredRuns((Quantity(name="x", metric="largest_transfer"),))))
     file.unlink()  # as on another machine
     _declared._known.clear()
@@ -137,7 +137,7 @@ def test_other_processes_get_the_metric_with_the_work(file: Path) -> None:
 
 def test_a_metric_reaches_the_processes_that_run_a_law_in_python(file: Path) -> None:
     few = Path(__file__).parents[1] / "laws/few.py"
-    _declared.from_file("mine.py")
+    _declared.load_metrics("mine.py")
     run = cwndlab.run("own.toml", changes={"dumbbell.flows.2.cc": "few"}, cc={"few": few}, replicates=1)
     assert not run.failures
     assert run.estimate("largest_transfer_few").value > 0
@@ -161,7 +161,7 @@ def test_whatever_a_metric_does_fails_its_run_alone(
 ) -> None:
     monkeypatch.setenv("CWNDLAB_CALL_LIMIT_S", "0.5")
     file.write_text(FILE.replace("    rows =", f"    {code}\n    rows ="))
-    _declared.from_file("mine.py")
+    _declared.load_metrics("mine.py")
     result = cwndlab.run("own.toml", threads=1, replicates=2)
     assert [failure.replicate for failure in result.failures] == [0, 1]
     assert all(re.search(reason, failure.reason) for failure in result.failures)
@@ -170,11 +170,11 @@ def test_whatever_a_metric_does_fails_its_run_alone(
 def test_a_metric_of_kept_records_that_does_not_return_ends(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _declared.from_file("mine.py")
+    _declared.load_metrics("mine.py")
     cwndlab.run("own.toml", threads=1, out="out")
     monkeypatch.setenv("CWNDLAB_CALL_LIMIT_S", "0.5")
     file.write_text(FILE.replace("    rows =", "    while True: pass\n    rows ="))
-    _declared.from_file("mine.py")
+    _declared.load_metrics("mine.py")
     result = cwndlab.run("own.toml", threads=1, out="out")
     assert {failure.replicate for failure in result.failures} == {0, 1}
 
@@ -184,7 +184,7 @@ def test_an_installed_metric_is_found_by_its_entry_point(file: Path, monkeypatch
         value = "mine:largest_transfer"
 
         def load(self) -> None:
-            _declared.from_file("mine.py")
+            _declared.load_metrics("mine.py")
 
     monkeypatch.setattr(_declared, "_entry_points", lambda: {"largest_transfer": Point()})
     assert "largest_transfer" in metrics.names()
@@ -218,7 +218,7 @@ def test_an_installed_metric_is_found_by_its_entry_point(file: Path, monkeypatch
 def test_what_is_wrong_with_a_metric_is_an_error(file: Path, old: str, new: str, message: str) -> None:
     file.write_text(FILE.replace(old, new))
     with pytest.raises(StudyError) as caught:
-        _declared.from_file("mine.py")
+        _declared.load_metrics("mine.py")
     assert message in str(caught.value)
 
 

@@ -143,7 +143,7 @@ def test_a_law_and_a_metric_in_python_travel_to_the_workers(workers: TestCluster
     metric.write_text(MOST)
     known = dict(_declared._known)
     try:
-        _declared.from_file(str(metric))
+        _declared.load_metrics(str(metric))
         metric.unlink()  # the workers get its text
         flows = [Flow(name="a", cc="few"), Flow(name="b", cc="reno")]
         network = Dumbbell(rate="5Mbps", rtt="20ms", flows=flows)

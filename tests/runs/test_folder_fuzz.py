@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "import cwndlab\n\n\n@cwndlab.metric(unit='B', low=0)\ndef my_bytes(run: cwndlab.RunView) -> float:\n"
         '    "Bytes."\n    return float(run.columns("connections")["bytes_up"].sum())\n'
     )
-    _declared.from_file(str(made / "mine.py"))
+    _declared.load_metrics(str(made / "mine.py"))
     text = edited() + '\n[[quantities]]\nname = "mine"\nmetric = "my_bytes"\n'
     cwndlab.run(Study.from_toml(text), out=made / "out", replicates=2)
     _declared._known.clear()

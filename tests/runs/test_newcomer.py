@@ -158,7 +158,7 @@ def test_metrics_see_the_flow_of_each_row_of_cwnd(tmp_path: Path) -> None:
 
     known = dict(_declared._known)
     try:
-        _declared.from_file(str(tmp_path / "mine.py"))
+        _declared.load_metrics(str(tmp_path / "mine.py"))
         flows = [Flow("reno"), Flow("cubic")]
         quantities = [
             {"name": f"window_{name}", "metric": "window_at_most", "options": {"traffic": name}}

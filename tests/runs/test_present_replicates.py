@@ -41,7 +41,7 @@ def test_what_failed_is_requested_and_not_present(tmp_path: Path) -> None:
     known = dict(_declared._known)
     try:
         (tmp_path / "mine.py").write_text(SOMETIMES)
-        _declared.from_file(str(tmp_path / "mine.py"))
+        _declared.load_metrics(str(tmp_path / "mine.py"))
         text = edited(("p = 0.01", "p = 0.2"), ('"50ms"', '"500ms"'))
         text += '\n[[quantities]]\nname = "sometimes"\nmetric = "sometimes"\n'
         run = Study.from_toml(text).run(tmp_path / "out", replicates=20)

@@ -1,7 +1,4 @@
-"""The command line. Bad input ends with one clear message and exit code 2; a run that failed with 1.
-
-An interrupt ends it with 130.
-"""
+"""The command line. Exit codes: 2 for invalid input, 1 for a failed run, 130 for an interrupt."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from .start import import_uncollected, leave, postpone, preload
 
 
 def _end(reason: str) -> None:
-    """Ends the command, whose own process this is, where a call of the user's code does not return."""
+    """Ends the process, which runs only this command, if a call of the user's code does not return."""
     from .output import echo
 
     echo(f"error: {reason}", err=True)
@@ -29,10 +26,10 @@ def _end(reason: str) -> None:
 def app(args: Sequence[object] | None = None, **options: Any) -> Any:
     """Runs a command line, by default the process's; prints cwndlab's own errors without a traceback."""
     words = sys.argv[1:] if args is None else [str(word) for word in args]
-    # Pydantic would read the metadata of every installed package to look for plugins; a command needs none.
+    # To find plugins, pydantic would read the metadata of every installed package; commands need no plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     postpone("importlib.metadata", "entry_points")  # pydantic imports it for these plugins
-    # The runs use all processors; numpy would start a thread for each of them, which spins for some 40 ms.
+    # The runs use all processors already; numpy would start a thread for each, which spins for some 40 ms.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         if words[:1] == ["run"]:
@@ -62,7 +59,7 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
     except BrokenPipeError:  # `cwndlab trace … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
-    except OSError as error:  # a name that is too long, a file that may not be read
+    except OSError as error:  # a name that is too long, a file without permission to read
         if error.filename is None and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise
         sys.excepthook = sys.__excepthook__
@@ -74,13 +71,13 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
 
 
 def main() -> NoReturn:
-    """The process of a command: runs the command line and ends, with the exit code that it gives."""
+    """The entry point of the process: runs the command line and ends with its exit code."""
     code: object = 0
     try:
         app()
     except SystemExit as end:
         code = end.code
-    with suppress(OSError):  # output that cannot be written: Python reports it
+    with suppress(OSError):  # output cannot be written: `sys.exit` reports that
         if isinstance(code, int):
             leave(code)
     sys.exit(code)  # type: ignore[arg-type]

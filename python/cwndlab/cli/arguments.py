@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share, and the study that they name."""
+"""Options and arguments that several commands share, and loading the study that they name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def parse_option(text: str, parse: Callable[[str], T], option: str) -> T:
-    """An option's value; StudyError at the option if it cannot be read."""
+    """An option's value, parsed; a ValueError becomes a StudyError that names the option."""
     try:
         return parse(text)
     except ValueError as error:
@@ -32,26 +32,26 @@ def parse_option(text: str, parse: Callable[[str], T], option: str) -> T:
 
 
 def studies(incomplete: str) -> list[str]:
-    """The shipped studies whose names begin with this, for the shell's completion."""
+    """The shipped studies whose names begin with `incomplete`, for the shell's completion."""
     from cwndlab.study.document import shipped_studies
 
     return [name for name in shipped_studies() if name.startswith(incomplete)]
 
 
 def cc_names(incomplete: str) -> list[str]:
-    """The congestion controls of the engine whose names begin with this."""
+    """The congestion controls of the engine whose names begin with `incomplete`."""
     from cwndlab.base.laws import built_in
 
     return [name for name in built_in() if name.startswith(incomplete)]
 
 
 def set_words(ctx: typer.Context, incomplete: str) -> list[str]:
-    """What `--set` takes of the study: axes, parameters and keys; after the =, the values of an axis."""
+    """Completions of `--set`: the study's axes, parameters and keys; after the =, the values of an axis."""
     from cwndlab.api import Study
     from cwndlab.study.values import text
 
     try:
-        # typer has not named the arguments yet if an option still lacks its value.
+        # While an option lacks its value, typer has not yet assigned the arguments to their names.
         study = Study.load(ctx.params.get("study") or next(iter(ctx.args), ""))
     except CwndlabError:
         return []
@@ -79,7 +79,7 @@ SetOption = Annotated[
         autocompletion=set_words,
     ),
 ]
-#: `--set a=1 b=2` reads as one change and two further words; they are changes too.
+#: In `--set a=1 b=2` the option takes one change only; the words after it are arguments, and changes too.
 MoreSets = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", hidden=True)]
 SeedOption = Annotated[
     int | None, typer.Option(min=0, help="seed of all random streams; default: the study's")
@@ -184,7 +184,7 @@ def _size(text: str) -> int:
     return parse_option(text, parse_bytes, "--max-memory")
 
 
-#: The options for the fields of `RunOptions`, and how those are read that have another form there.
+#: The command-line option of each field of `RunOptions`.
 RUN_OPTIONS: dict[str, Any] = {
     "replicates": ReplicatesOption,
     "seed": SeedOption,
@@ -200,11 +200,15 @@ RUN_OPTIONS: dict[str, Any] = {
     "max_events": EventsOption,
     "max_memory_bytes": MemoryOption,
 }
+#: Converts the text of an option to its field's type, where the two differ.
 _READ: dict[str, Callable[[Any], object]] = {"until": _share, "max_memory_bytes": _size}
 
 
 def takes_run_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the options of these fields of `RunOptions`, by default all, in place of `options`."""
+    """Decorates a command: replaces its parameter `options` by options for these fields of `RunOptions`.
+
+    Without names, these are all fields.
+    """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
@@ -230,9 +234,9 @@ def takes_run_options(*names: str) -> Callable[[Callable[..., None]], Callable[.
 
 
 def reject_options(ctx: typer.Context, what: str, applicable: Collection[str]) -> None:
-    """StudyError for the first option of a command that was given and does not apply to what is named."""
+    """StudyError for the first given option of a command that is not `applicable` to `what`."""
     for parameter in ctx.command.params:
-        # Words after `--set a=1` are changes, too.
+        # Words after `--set a=1` are changes, too (`MoreSets`).
         option = "--set" if parameter.name == "more" else parameter.opts[-1]
         if not option.startswith("--") or option in applicable:
             continue
@@ -242,7 +246,7 @@ def reject_options(ctx: typer.Context, what: str, applicable: Collection[str]) -
 
 
 def parse_limits(given: list[str] | None, backend: str) -> list[str]:
-    """`--limit max-lateness=20ms` changes the study's limits.max_lateness."""
+    """The changes of the study that `--limit` makes: max-lateness=20ms becomes limits.max_lateness=20ms."""
     if given and backend == "simulator":
         raise StudyError(
             "the simulator has no limits of validity", key="--limit", right="--backend linux too"
@@ -257,14 +261,17 @@ def parse_limits(given: list[str] | None, backend: str) -> list[str]:
 
 
 def several_kernels(options: RunOptions) -> tuple[RunOptions, list[str]]:
-    """`--kernel 7.3` is the kernel of all cells; `--kernel 6.12,7.3` is a change of the study."""
+    """Makes `--kernel 6.12,7.3` a change of the study: options without it, and the change.
+
+    `--kernel 7.3` stays an option.
+    """
     if options.backend != "linux-virtual" or options.kernel is None or "," not in options.kernel:
         return options, []
     return replace(options, kernel=None), [f"run.kernel={options.kernel}"]
 
 
 def parse_changes(given: Iterable[str]) -> dict[str, str]:
-    """Keys and their values of options as "iw=4"; StudyError for one that sets nothing."""
+    """Keys and values from texts such as "iw=4"; StudyError for a text without key or "="."""
     wanted: dict[str, str] = {}
     for change in given:
         for piece in _split_changes(change):
@@ -278,7 +285,7 @@ def parse_changes(given: Iterable[str]) -> dict[str, str]:
 
 
 def _split_changes(change: str) -> list[str]:
-    """The changes of one option: "variant=sack,iw=1,4" is two, as a comma before a key begins the next.
+    """The changes in one option: a comma before "KEY=" begins the next, so "variant=sack,iw=1,4" has two.
 
     A comma inside brackets or quotes belongs to a value.
     """
@@ -300,14 +307,14 @@ def load(
     cc: Sequence[str] | None = None,
     metrics: Sequence[str] | None = None,
 ) -> Study:
-    """The study by its name or file, changed, with your own congestion controls and metrics."""
+    """Loads a study by its name or file, with the user's own metrics, congestion controls and changes."""
     from cwndlab.api import Study
 
     if metrics:
-        from cwndlab.metrics import from_file
+        from cwndlab.metrics import load_metrics
 
         for file in metrics:
-            from_file(file)
+            load_metrics(file)
     loaded = Study.load(study)
     laws = {}
     if cc:
@@ -318,7 +325,7 @@ def load(
 
 
 def one_cell(study: Study, options: RunOptions) -> OneCell:
-    """The first cell of a study, to be run so; a note says which it is if there are others."""
+    """The first cell of a study, ready to run with these options. If there are others, prints a note."""
     from cwndlab.results.execution import find_kernel_executor
     from cwndlab.runs.backend_check import check_backend
     from cwndlab.runs.single_run import OneCell

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def printable(text: str) -> str:
-    """The text without control characters, which a study's title must not send to the terminal."""
+    """The text with control characters replaced: a study's title must not control the terminal."""
     return "".join(
         c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf") else "\ufffd" for c in text
     )
 
 
-#: `check` compiles at most so many cells, since each takes milliseconds and an answer should take seconds.
+#: The largest number of cells that `check` compiles. Each takes milliseconds; the answer should take seconds.
 MOST_CELLS = 500
 
 
 def echo(text: str = "", *, err: bool = False) -> None:
-    """Prints a line, or several."""
+    """Prints text and a newline, without control characters."""
     typer.echo(printable(text), err=err)
 
 
@@ -37,7 +37,7 @@ def echo_json(data: object) -> None:
 
 
 def progress(quiet: bool, indent: str = "") -> AbstractContextManager[Progress]:
-    """What is shown while a study runs: a bar on a terminal, a line now and then elsewhere."""
+    """The display while a study runs: a bar on a terminal, otherwise occasional lines; none if `quiet`."""
     from cwndlab.runs.progress import Bar, Lines, Progress
 
     if quiet:
@@ -48,13 +48,13 @@ def progress(quiet: bool, indent: str = "") -> AbstractContextManager[Progress]:
 
 
 def estimate_text(value: float, low: float, high: float, unit: str) -> str:
-    """An estimate with its interval, if it has one."""
+    """A number with its unit as text, and with its interval if there is one."""
     bounded = math.isfinite(low) and math.isfinite(high)
     interval = f" ({low:.4g} to {high:.4g})" if bounded else ""
     return f"{value:.4g}{interval} {unit}"
 
 
 def columns(rows: list[tuple[str, str]]) -> str:
-    """Names and what they are, one below the other."""
+    """A line for each name, with its description in a second column."""
     width = 2 + max((len(name) for name, _ in rows), default=0)
     return "\n".join(f"{name:<{width}}{words}".rstrip() for name, words in rows)

@@ -1,4 +1,4 @@
-"""The commands of the command line, and how typer gets them."""
+"""The commands of the command line, and their registration with typer."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,7 +12,7 @@ from cwndlab.base.errors import ExtraError
 from .output import echo
 
 _APPS, _LINUX = "cwndlab.apps", "cwndlab_linux"
-#: Module and function of each command, in the order of the help. Only that of the called command is imported.
+#: Module and function of each command, in the order of the help. A command imports only its own module.
 _COMMANDS = {
     "list": f"{_APPS}.reference.command:list_studies",
     "new": f"{_APPS}.new.command:new",
@@ -44,12 +44,12 @@ _COMMANDS = {
 
 
 def _installed(home: str) -> bool:
-    """Whether the package of a command is there. To read all entry points would take each `--help` 40 ms."""
+    """Whether the package of a command is installed. Reading all entry points would add 40 ms to `--help`."""
     return not home.startswith(_LINUX) or find_spec(_LINUX) is not None
 
 
 def command_line(words: Sequence[str] = ()) -> typer.Typer:
-    """The command line, with all commands or only the one that the words call."""
+    """The command line: with all commands, or only with the command that the first word names."""
     called = words[0] if words else None
     if called in _COMMANDS and not _installed(_COMMANDS[called]):
         raise ExtraError(f"cwndlab {called}", "cwndlab-linux", "linux")

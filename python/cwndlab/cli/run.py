@@ -78,7 +78,7 @@ def run(
 
 
 class _Printer(NamedTuple):
-    """What is printed of a run."""
+    """Prints what `cwndlab run` reports, by its options."""
 
     began: float
     backend: str
@@ -87,7 +87,7 @@ class _Printer(NamedTuple):
     json: bool
 
     def results(self, result: "RunResult") -> None:
-        """The numbers."""
+        """Prints warnings and numbers."""
         from . import summary
 
         for line in result.campaign.damaged:
@@ -113,7 +113,7 @@ class _Printer(NamedTuple):
             summary.show(result, time.monotonic() - self.began)
 
     def end(self, result: "RunResult", out: str | Path | None) -> None:
-        """What comes after the report has been written."""
+        """Prints what follows once the report is written: its path, or the results as JSON."""
         from . import summary
 
         if self.json:
@@ -123,7 +123,7 @@ class _Printer(NamedTuple):
 
 
 def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bool) -> None:
-    """Runs the study and prints results as soon as they are known, which is before figures are drawn."""
+    """Runs the study; prints results as soon as they are known, before figures are drawn."""
     from cwndlab.results.execution import run_study
 
     from .summary import failed_claims
@@ -151,7 +151,7 @@ def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bo
         kept = f"finished runs are kept in {options.out}"
         echo(f"stopped; {kept}: run the same command again to continue", err=True)
         raise typer.Exit(130) from None
-    if not printed:  # no run has a number, so there is no report
+    if not printed:  # no run gave a number, so no report was written
         results(result)
     printer.end(result, options.out)
     if result.failures:
@@ -165,7 +165,7 @@ def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bo
 
 
 def _warn_of_real_time(loaded: "Study", options: RunOptions) -> None:
-    """A note before runs in real time that take more than ten minutes."""
+    """Prints a note before runs in real time that will take more than ten minutes."""
     from cwndlab.runs.kernel_side import kernels
 
     plan = loaded.plan(replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
@@ -177,7 +177,7 @@ def _warn_of_real_time(loaded: "Study", options: RunOptions) -> None:
 
 
 def _note_excess(plan: "Plan", options: RunOptions, shown: Progress) -> None:
-    """A note before runs that are likely to exceed their budget of events or memory."""
+    """Prints a note before runs that are likely to exceed their budget of events or memory."""
     if options.backend != "simulator":
         return
     excess = import_module("cwndlab.apps.check.estimate").excess_of_budget
@@ -186,7 +186,7 @@ def _note_excess(plan: "Plan", options: RunOptions, shown: Progress) -> None:
 
 
 def _print_failures(failures: Sequence["Failure"]) -> None:
-    """Ten failures, those of one reason as one, and what to do."""
+    """Prints one failure for each of the first ten reasons, and what to do."""
     reasons = Counter(failure.reason for failure in failures)
     first = {failure.reason: failure for failure in reversed(failures)}
     for reason in list(reasons)[:10]:

@@ -1,6 +1,6 @@
-"""What makes a command shorter.
+"""What makes commands faster.
 
-No garbage collection at the start, libraries loaded ahead or when first used, and an end that frees nothing.
+No garbage collection at the start; libraries loaded in advance or on first use; an exit that frees no memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Collects no garbage meanwhile."""
+    """Disables garbage collection within the block."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -33,10 +33,10 @@ def without_collection() -> Iterator[None]:
 
 @contextmanager
 def import_uncollected() -> Iterator[None]:
-    """Collects no garbage meanwhile, and exempts what was imported from later collections.
+    """Disables garbage collection within the block, and exempts what was imported from later collections.
 
-    Modules of the user's own must be imported outside: at the end of the process, those made with nanobind
-    would report leaks.
+    The user's own modules must be imported outside the block: those made with nanobind would report leaks at
+    the end of the process.
     """
     with without_collection():
         yield
@@ -44,13 +44,13 @@ def import_uncollected() -> Iterator[None]:
 
 
 def postpone(name: str, function: str) -> None:
-    """Loads a module when this function of it is called, or when anything else is imported from it."""
+    """Replaces a module by a stand-in, which imports it when `function` or another name in it is used."""
     if name in sys.modules:
         return
     stand_in = ModuleType(name)
 
     def load(attribute: str) -> Any:
-        if attribute.startswith("__"):  # what `import` itself asks
+        if attribute.startswith("__"):  # looked up by `import` itself
             raise AttributeError(attribute)
         if sys.modules.get(name) is stand_in:
             del sys.modules[name]
@@ -65,15 +65,15 @@ def postpone(name: str, function: str) -> None:
 
 
 def preload(package: str, module: str) -> threading.Thread | None:
-    """Loads the libraries of a package's compiled module in the background, but does not import it.
+    """Loads the libraries of a package's compiled module in the background, without importing it.
 
-    Python holds its lock while an import loads them, 30 ms for pyarrow's; ctypes releases it.
+    An import holds Python's lock while it loads them (30 ms for pyarrow); ctypes releases the lock.
     """
     spec = PathFinder.find_spec(package)
     compiled = spec and PathFinder.find_spec(f"{package}.{module}", spec.submodule_search_locations)
     if compiled is None or compiled.origin is None:
         return None
-    # A daemon, so that a command that ends early does not wait for it.
+    # A daemon thread, so that a command that ends early does not wait for it.
     thread = threading.Thread(target=_load, args=[compiled.origin], daemon=True)
     thread.start()
     return thread
@@ -85,10 +85,9 @@ def _load(library: str) -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """Ends the process as Python does, but leaves its memory to the system.
+    """Ends the process as Python does, but does not free its memory, which takes 5 % of a short command.
 
-    To take apart what was imported is a twentieth of a short command. Threads are waited for, functions
-    registered with `atexit` are called, and output is flushed.
+    Waits for threads, calls the functions registered with `atexit`, and flushes output.
     """
     threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, and ends those of executors
     atexit._run_exitfuncs()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def failed_claims(result: RunResult) -> list[str]:
-    """The claims that do not hold."""
+    """The claims with the verdict `fails`."""
     return (
         []
         if result.folder is None
@@ -27,7 +27,7 @@ def failed_claims(result: RunResult) -> list[str]:
 
 
 def summary(result: RunResult, seconds: float) -> dict[str, Any]:
-    """The outcome of a run as data."""
+    """What `cwndlab run` reports at its end, as data for JSON; `seconds` is the time of the whole command."""
     folder = result.folder
     verdicts, claims = (
         ({}, {})
@@ -51,7 +51,7 @@ def summary(result: RunResult, seconds: float) -> dict[str, Any]:
 
 
 def show(result: RunResult, seconds: float) -> None:
-    """A few lines for people."""
+    """Prints the outcome in a few lines."""
     data = summary(result, seconds)
     cells = count_text(data["cells"], "cell")
     if result.campaign.performed:
@@ -73,7 +73,7 @@ def _counts(tally: Mapping[str, int]) -> str:
 
 
 def estimates(result: RunResult) -> None:
-    """Every number with its interval."""
+    """Prints every number with its interval."""
     for number in result.estimates.numbers:
         words = estimate_text(number.value, number.ci_low, number.ci_high, number.unit)
         echo(f"{number.cell}  {number.quantity}: {words}")

@@ -2,12 +2,12 @@
 
 Each module whose name has no leading underscore holds the metrics of one topic, declared by the public
 decorator `@metric` (`_declared.py` describes its arguments). A metric's docstring says in its first paragraph
-what it measures, then gives the formula and its source. It returns NaN where nothing can be measured. Its
-options are its keyword-only parameters; they are checked against their types with the study
-(`study/consistency.py`; `_rows.py` has types).
+what the metric measures, then gives the formula and its source. A metric returns NaN where nothing can be
+measured. Its options are its keyword-only parameters; `study/consistency.py` checks their values when a study
+is read (`_rows.py` has the types).
 
-A metric sees only the window that the quantity asks for: by default from the warm-up to the end of the run.
-A study's quantity names the metric and its options, and may ask for another unit of the same kind.
+A study's quantity names a metric and its options, and may have another unit of the same kind. The metric sees
+only the quantity's window: by default from the end of the warm-up to the end of the run.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ._declared import MetricFailed as MetricFailed
 from ._declared import built_in as built_in
 from ._declared import describe_metric as describe_metric
 from ._declared import ensure_known as ensure_known
-from ._declared import from_file as from_file
 from ._declared import get as get
+from ._declared import load_metrics as load_metrics
 from ._declared import metric as metric
 from ._declared import names as names
 from ._declared import own_code as own_code
@@ -42,10 +42,10 @@ from ._rows import select_connections as select_connections
 
 
 class _Metrics(ModuleType):
-    """The package, which lists its metrics when it is called: `cwndlab.metrics()`."""
+    """The class of this package as a module, which can be called: `cwndlab.metrics()` lists the metrics."""
 
     def __call__(self) -> dict[str, str]:
-        """Every metric, those of the user's own too, with its unit.
+        """Every metric with its unit, including the user's own.
 
         >>> cwndlab.metrics()["goodput"]
         'bit/s'

@@ -1,4 +1,4 @@
-"""Digests of metrics' code, so that a changed metric is measured again and no other."""
+"""Digests of metrics' code: after a change of a metric, its values are computed again, and no others."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from . import _declared
 from ._declared import built_in
 
 _ROOT = Path(__file__).parent.parent
-#: The code that makes a number of records and a scenario; what lies outside only carries them.
+#: The packages whose code turns records and a scenario into a number; other code only passes these on.
 _PACKAGES = ("metrics", "records")
-#: The module outside `metrics` and `records` that counts, too.
+#: A module outside these packages whose code is part of the digest, too.
 _NUMBERS = "base.numbers"
-#: These declare and list: all that they know of a metric is written in its own module.
+#: Modules left out: they declare and list metrics, with facts that each metric's own module states.
 _CARRIERS = ("metrics", "metrics._declared")
 
 
@@ -27,14 +27,14 @@ def code_digest(metric: str | None) -> str:
     own = None if metric is None else _declared.find(metric)
     if own is None:
         return _digest(metric)
-    # A function of a notebook also depends on what other cells define, as it is now.
+    # A function of a notebook also depends on the present values of names that other cells define.
     used = "" if own.code.whole else digest_of_values(own.measure, f"metric {own.name}")
     return f"{own.code.digest}{used} {_digest(None)}"
 
 
 @cache
 def _digest(metric: str | None) -> str:
-    """Digest of a metric's module and of what it imports; for None, of the code that all metrics share."""
+    """Digest of a built-in metric's module and its imports; for None, of the code that all metrics share."""
     sources = closure(metric)
     digest = hashlib.sha256()
     for name in sorted(sources):
@@ -43,7 +43,7 @@ def _digest(metric: str | None) -> str:
 
 
 def closure(metric: str | None) -> dict[str, bytes]:
-    """The sources of a metric's module and of what it imports, by name without `cwndlab.`."""
+    """The sources of a metric's module and of the modules that it imports, by name without `cwndlab.`."""
     todo = ["metrics._measure"]
     if metric is not None:
         todo.append(built_in()[metric].measure.__module__.removeprefix("cwndlab."))
@@ -59,9 +59,9 @@ def closure(metric: str | None) -> dict[str, bytes]:
 
 @cache
 def _module(name: str) -> tuple[bytes, tuple[str, ...]] | None:
-    """The source of a module below `cwndlab`, if it is one whose code counts, and what it imports.
+    """The source and the imports of a module of cwndlab; None if its code is not part of digests.
 
-    The imports are names of modules without `cwndlab.`; some are names in a module.
+    An import is a module's name without `cwndlab.`, or such a name with a name from the module ("a.b.name").
     """
     if name in _CARRIERS or (name.split(".")[0] not in _PACKAGES and name != _NUMBERS):
         return None
@@ -73,8 +73,8 @@ def _module(name: str) -> tuple[bytes, tuple[str, ...]] | None:
     return None
 
 
-#: An import: its module, and the names taken from it. Parsing the files would take each command
-#: 40 ms. Lines are found faster by "\n" than by "^".
+#: An import statement: its module, and the names taken from the module. A regular expression, since parsing
+#: the files would add 40 ms to each command; "\n" finds lines faster than "^".
 _IMPORT = re.compile(
     rb"\n[ \t]*(?:import[ \t]+(?P<modules>[\w., \t]+)|"
     rb"from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^(\n]*))"

@@ -1,9 +1,9 @@
-"""Metrics as they are declared: `@metric` makes a function one, in this package or in the user's own code.
+"""Declares metrics: `@metric` makes a function a metric, in this package or in the user's own code.
 
 A metric of the user's own is known once its decorator has run: in the program that runs the study, in a file
-given by `--metric`, or in an installed package that names it as an entry point. A study file names metrics,
-but never makes code run that is not installed. What a metric gives is kept under a digest of the text of the
-module that defines it, and of the user's own modules that it imports.
+given by `--metric`, or in an installed package that names it as an entry point. A study file only names
+metrics, and can run no code but that of installed packages. A metric's values are stored under a digest of
+the text of the module that defines it, and of the user's own modules that this module imports.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from cwndlab.base.usercode import (
 )
 from cwndlab.records.window import RunView
 
-#: The group of entry points that packages name their metrics in.
+#: The group of entry points in which installed packages name their metrics.
 GROUP = "cwndlab.metrics"
 OPTION = "--metric"
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -48,7 +48,7 @@ F = TypeVar("F", bound=Callable[..., float | Sequence[float] | NDArray[np.float6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Metric:
-    """A metric: what it measures, and how."""
+    """A metric: the function that measures it, and the facts stated in `@metric`."""
 
     name: str
     unit: str
@@ -58,38 +58,38 @@ class Metric:
     tables: tuple[str, ...]
     measure: Callable[..., Any]
     many: bool
-    """Whether it gives a list of numbers per run."""
+    """Whether `measure` returns a list of numbers per run instead of one."""
     centred: bool
-    """Whether its expectation is 0, so that other quantities can be adjusted for it."""
+    """Whether the expectation is 0 in every cell, so that other quantities can be adjusted for the metric."""
 
     @property
     def title(self) -> str:
-        """What it measures: the first paragraph of its docstring."""
+        """What the metric measures: the first paragraph of its function's docstring."""
         return " ".join(self.formula.split("\n\n", 1)[0].split()).rstrip(".")
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The names of its options: the keyword-only parameters of its function."""
+        """The names of the metric's options: the keyword-only parameters of its function."""
         parameters = inspect.signature(self.measure).parameters.values()
         return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
 class MetricCode(NamedTuple):
-    """A metric of the user's own as other processes get it: its text, or the name of an installed one."""
+    """A metric of the user's own in the form that other processes get: source text, and where it is from."""
 
     name: str
     file: str
     source: str
-    #: Whether `source` is a module that can be run; not so for a cell of a notebook.
+    #: Whether `source` is a whole module, which can be run, and not a function in a notebook.
     whole: bool = True
-    #: Whether an installed package provides it.
+    #: Whether an installed package provides the metric.
     installed: bool = False
     #: Digest of the user's modules that the text imports (`usercode.digest_of_imports`).
     imports: str = ""
 
     @property
     def digest(self) -> str:
-        """Digest of the text and the name."""
+        """Digest of `source`, `name` and `imports`."""
         return digest_of_code("cwndlab metric 1", self.name, self.source, self.imports)
 
 
@@ -138,17 +138,17 @@ def metric(
     where nothing can be measured. Keyword-only parameters are options; the docstring has title and formula.
 
     Args:
-        unit: of what it returns: "s", "bit/s", "B", "1", "packets", …
-        low: the least possible value; statistics keep intervals inside the range.
-        high: the greatest possible value.
-        count: whether it counts rare events, which scatter at least like a Poisson count.
-        ranges: for an option that changes the range where it is true: its name and (low, high).
-        many: whether it returns a list of numbers per run instead of one number.
-        centred: whether its expectation is 0 in every cell, so that `adjust_for` can name it.
-        tables: the record tables that it reads; their probes are switched on.
+        unit: the unit of the returned values: "s", "bit/s", "B", "1", "packets", …
+        low: the least possible value; intervals do not extend below it.
+        high: the greatest possible value; intervals do not extend above it.
+        count: whether the metric counts rare events; its variance is then at least that of a Poisson count.
+        ranges: for each option that changes the range if it is true: its name and (low, high).
+        many: whether the function returns a list of numbers per run instead of one number.
+        centred: whether the expectation is 0 in every cell, so that `adjust_for` can name the metric.
+        tables: the record tables that the function reads; their probes are switched on.
 
     Raises:
-        StudyError: the name or a table is wrong, or the function has no run or docstring, or returns a list.
+        StudyError: the name, a table or a parameter is wrong, a docstring is missing, or a list is returned.
 
     """
 
@@ -177,11 +177,11 @@ def metric(
 
 
 class MetricFailed(Exception):  # noqa: N818 - of the user's code
-    """A metric of the user's own has raised an exception in a run; with its file, line and name."""
+    """A metric of the user's own raised an exception in a run; the text has its file, line and name."""
 
 
 def _guarded(function: F, many: bool) -> F:
-    """The function; whatever exception its code raises becomes a `MetricFailed`."""
+    """The function, with every exception that it raises turned into a `MetricFailed`."""
 
     @wraps(function)
     def measure(run: RunView, **options: object) -> float | Sequence[float] | NDArray[np.float64]:
@@ -247,13 +247,13 @@ def _entry_points() -> Mapping[str, importlib.metadata.EntryPoint]:
 
 
 def own_names() -> list[str]:
-    """The names of all metrics of the user's own."""
+    """The names of all metrics of the user's own, including those of installed packages."""
     return [*_known, *(name for name in _entry_points() if name not in _known)]
 
 
 def find(name: str) -> OwnMetric | None:
-    """The metric of this name; None if it is none of the user's own. Loads an installed one."""
-    # Entry points are read last, as that takes a while.
+    """The user's own metric of this name; None if there is none. Loads that of an installed package."""
+    # Entry points are looked at last, because reading them takes long.
     if name not in _known and name not in built_in() and (point := _entry_points().get(name)) is not None:
         point.load()
         if name not in _known:
@@ -266,19 +266,19 @@ def find(name: str) -> OwnMetric | None:
 
 
 def names() -> list[str]:
-    """The names of all metrics, those of the user's own too."""
+    """The names of all metrics, including the user's own."""
     return sorted({*built_in(), *own_names()})
 
 
 def get(name: str) -> Metric:
-    """The metric of this name."""
+    """The metric of this name; ValueError if there is none."""
     if (metric := find(name) or built_in().get(name)) is None:
         raise ValueError(f'there is no metric "{name}"; {nearest(name, names())}')
     return metric
 
 
-def from_file(file: str) -> list[str]:
-    """Runs a file for the metrics that it defines; their names. StudyError if there is none."""
+def load_metrics(file: str) -> list[str]:
+    """Runs a file that defines metrics, and returns their names. StudyError if it defines none."""
     path, colon, _ = file.rpartition(":")
     if colon and path.endswith(".py"):
         right = f"write {path}: all of its metrics become known"
@@ -293,13 +293,13 @@ def from_file(file: str) -> list[str]:
 
 
 def own_code(metrics: Iterable[str | None]) -> tuple[MetricCode, ...]:
-    """The code of those of these metrics that are the user's own."""
+    """The code of each of these metrics that is the user's own."""
     codes = {name: own.code for name in metrics if name is not None and (own := find(name)) is not None}
     return tuple(codes.values())
 
 
 def ensure_known(codes: Iterable[MetricCode]) -> None:
-    """Makes these metrics known in this process. StudyError or ClusterError if that is not possible."""
+    """Loads the user's own metrics into this process. StudyError or ClusterError if that is not possible."""
     for code in codes:
         present = find(code.name)
         if present is not None and present.code.digest == code.digest:
@@ -315,7 +315,7 @@ def ensure_known(codes: Iterable[MetricCode]) -> None:
         execute(code.source, code.file, OPTION)
         defined = _known.get(code.name)
         if defined is None or defined.code.digest != code.digest:
-            # The file has changed since, or the same text was read from elsewhere.
+            # The text does not define the metric here, or a module that it imports differs.
             raise ClusterError(f'the metric "{code.name}" of {code.file} is not the one that was asked for')
 
 
@@ -323,7 +323,7 @@ def ensure_known(codes: Iterable[MetricCode]) -> None:
 
 
 def describe_metric(code: MetricCode) -> dict[str, object]:
-    """What a result folder has to know of a metric to be opened without its code."""
+    """What a result folder keeps of a metric, so that the folder can be opened without the metric's code."""
     own = _known[code.name]
     limits = [None if math.isinf(bound) else bound for bound in (own.range.low, own.range.high)]
     return {
@@ -341,7 +341,7 @@ def describe_metric(code: MetricCode) -> dict[str, object]:
 
 
 def reopen_metric(stated: Mapping[str, Any], source: str) -> None:
-    """Makes a metric of a result folder known, unless this process has it; it measures nothing again.
+    """Makes a metric of a result folder known, unless this process has it. The metric then cannot measure.
 
     OutputError if this process has another metric of that name.
     """

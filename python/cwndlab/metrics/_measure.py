@@ -1,4 +1,4 @@
-"""How a study's quantities are measured in a run: each in its window, scaled to its unit, and reduced."""
+"""Measures a study's quantities in a run: each in its window, reduced to a number, and scaled to its unit."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ._declared import get
 
 
 class MeasuredQuantity(Protocol):
-    """What is known here of a study's quantity: a metric with options, or an operation on two quantities."""
+    """What this module reads of a study's quantity: a metric with options, or an operation on two others."""
 
     @property
     def name(self) -> str:
-        """What the study calls it."""
+        """The quantity's name in the study."""
 
     @property
     def metric(self) -> str | None:
-        """The metric's name; None if it is derived."""
+        """The metric's name; None for a derived quantity."""
 
     @property
     def options(self) -> dict[str, object]:
@@ -35,23 +35,23 @@ class MeasuredQuantity(Protocol):
 
     @property
     def within(self) -> str | None:
-        """The reduction of many samples to one number; None for all of them."""
+        """How the metric's list is reduced to one number ("mean", "p95"); None to keep what it returns."""
 
     @property
     def unit(self) -> str | None:
-        """The unit of its values; None for the metric's own unit."""
+        """The unit of the values; None for the unit of the metric or the derivation."""
 
     @property
     def window_name(self) -> str | None:
-        """The scenario's name of its window; None for the whole run."""
+        """The name of the quantity's window in the scenario; None for the whole run."""
 
     @property
     def operation(self) -> str | None:
-        """The operation that derives it from two others; None for a metric."""
+        """The operation that derives the quantity from its operands; None for a metric."""
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The quantities that it is derived from."""
+        """The names of the two quantities from which this one is derived."""
 
 
 def find_unit(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> str:
@@ -60,7 +60,7 @@ def find_unit(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuant
 
 
 def _own_unit(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> str:
-    """The unit of what the metric or the derivation gives."""
+    """The unit of values of the metric or the derivation, before scaling."""
     if quantity.metric is not None:
         return "1" if quantity.within == "count" else get(quantity.metric).unit
     of, by = (find_unit(quantities[name], quantities) for name in quantity.operands)
@@ -74,10 +74,10 @@ def _own_unit(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuant
 
 
 def find_scale(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> float:
-    """What a value of the metric or the derivation is multiplied by to be in the quantity's unit.
+    """The factor from values of the metric or the derivation to the quantity's unit.
 
-    ValueError if the units are not of one kind, or the operands of a sum or a difference differ in unit. A
-    count takes whatever unit says what is counted.
+    ValueError if the units are not of one kind, or the operands of a sum, a difference or an increase differ
+    in unit. Units of counts ("packets") fit each other, and `within = "count"` fits any unit.
     """
     if quantity.operation in ("sum", "difference", "increase"):
         of, by = (find_unit(quantities[name], quantities) for name in quantity.operands)
@@ -117,7 +117,7 @@ def find_range(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuan
 
 
 def is_centred(quantity: MeasuredQuantity) -> bool:
-    """Whether a quantity's expectation is 0, whatever the cell."""
+    """Whether a quantity's expectation is 0 in every cell."""
     return quantity.metric is not None and get(quantity.metric).centred
 
 
@@ -129,7 +129,7 @@ def is_list(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantit
 
 
 class _Step(NamedTuple):
-    """How one quantity is computed: by its metric, or from two others."""
+    """How one quantity is computed: by its metric's function, or (`measure` is None) from its operands."""
 
     quantity: MeasuredQuantity
     measure: Callable[..., Any] | None
@@ -138,16 +138,17 @@ class _Step(NamedTuple):
 
 
 class Measurer:
-    """Measures a study's quantities in run after run: what is the same in all of them is looked up once."""
+    """Measures a study's quantities in many runs; what is the same in all runs is looked up once."""
 
     def __init__(self, quantities: Sequence[MeasuredQuantity]) -> None:
         self._known = {quantity.name: quantity for quantity in quantities}
 
     def __reduce__(self) -> tuple[type[Measurer], tuple[Sequence[MeasuredQuantity]]]:
-        return Measurer, (tuple(self._known.values()),)  # metrics of the user's own travel as code
+        # Without the functions of `_steps`: another process gets the user's own metrics as code.
+        return Measurer, (tuple(self._known.values()),)
 
     def measure(self, run: WholeRun) -> dict[str, Value]:
-        """Every quantity in one run, each in its window."""
+        """The value of every quantity in one run, each in its window."""
         windows: dict[tuple[int, int], RunView] = {}
         named: dict[str | None, RunView] = {}
         values: dict[str, Value] = {}
@@ -167,7 +168,7 @@ class Measurer:
 
     @cached_property
     def _steps(self) -> list[_Step]:
-        """The quantities, each after those that it is derived from."""
+        """The steps of all quantities; operands come before quantities derived from them."""
         steps: dict[str, _Step] = {}
 
         def add(quantity: MeasuredQuantity) -> None:
@@ -212,7 +213,7 @@ def _derived(quantity: MeasuredQuantity, scale: float, values: Mapping[str, Valu
 
 
 def _checked(name: str, within: Range, value: Value) -> Value:
-    """The value, if its metric says that it is possible; else an error of this run alone."""
+    """The value; a ValueError, with which only this run fails, if it is outside its range."""
     low, high = within.limits
     for item in value if isinstance(value, list) else (value,):
         if item < low or item > high:
@@ -236,7 +237,7 @@ def _derive(kind: str | None, a: float, b: float) -> float:
 
 
 def _reduce(how: str, samples: Sequence[float] | Column) -> float:
-    """One number of several; NaN of none (their count is 0)."""
+    """Reduces samples to one number; without samples 0 for "count" and "sum", otherwise NaN."""
     data = np.asarray(samples, dtype=np.float64).ravel()
     if how == "count":
         return float(len(data))

@@ -1,4 +1,4 @@
-"""What metrics have in common: rows of the record tables, chosen by traffic, kind and time."""
+"""Code that several metrics share: types of options, and rows of record tables by traffic, kind and time."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Bools: TypeAlias = NDArray[np.bool_]
 
-# ── types of options, which are checked with the study ────────────────────────────────────────────────────
+# ── types of options, against which a study's values are checked ──────────────────────────────────────────
 
 #: A kind of object in the records.
 Kind: TypeAlias = Literal["page", "file", "transaction", "object"]
-#: Over `all` clients together, or each `client` on its own first.
+#: Whether a median is over `all` clients together, or first over each `client`.
 Pool: TypeAlias = Literal["all", "client"]
-#: What counts as transferred.
+#: Which bytes count as transferred: all that were delivered, or those of completed objects.
 Transferred: TypeAlias = Literal["delivered", "completed"]
 #: The serial number of a connection, or another number from 0 on.
 WholeNumber: TypeAlias = Annotated[int, Field(ge=0)]
 #: A position counted from 1.
 Position: TypeAlias = Annotated[int, Field(ge=1)]
 Seconds: TypeAlias = Annotated[float, Field(ge=0)]
-#: The length of an interval in seconds; counters are kept at its edges.
+#: The length of intervals in seconds; the run records counters at their edges.
 Period: TypeAlias = Annotated[float, Field(gt=0)]
-#: A deviation relative to 1.
+#: A relative deviation: 0.1 is 10 %.
 Tolerance: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 
 
 def once_per_window(function: Callable[Concatenate[RunView, P], T]) -> Callable[Concatenate[RunView, P], T]:
-    """Lets a function of a window, which several metrics call, compute once for each window."""
+    """Caches a function of a window: with the same arguments it is computed once for each window."""
 
     @wraps(function)
     def kept(run: RunView, /, *args: P.args, **named: P.kwargs) -> T:
@@ -66,7 +66,7 @@ def rows_of_traffic(run: RunView, table: str, *traffic: str) -> Bools:
 
 @once_per_window
 def select_connections(run: RunView, *traffic: str | None) -> Mapping[str, Column]:
-    """The connections of these traffic entries of the study, or of all (None)."""
+    """The connections of these traffic entries of the study; of all entries, if one name is None."""
     table = run.columns("connections")
     names = [name for name in traffic if name is not None]
     if len(names) < len(traffic):
@@ -76,13 +76,13 @@ def select_connections(run: RunView, *traffic: str | None) -> Mapping[str, Colum
 
 @once_per_window
 def connections_opened(run: RunView, traffic: str | None) -> Mapping[str, Column]:
-    """The rows of those connections that were opened in the window."""
+    """The connections of a traffic entry (None: of all) that were opened in the window."""
     table = select_connections(run, traffic)
     return Rows(table, np.flatnonzero(table["start_ns"] >= run.start_s * 1e9))
 
 
 def all_use_quic(run: RunView, traffic: str | None) -> bool:
-    """Whether these traffic entries have connections, all of QUIC stacks."""
+    """Whether a traffic entry (None: all) has connections, and all of them use QUIC stacks."""
     used = select_connections(run, traffic)["traffic"]
     entries = run.scenario["traffic"]
     return len(used) > 0 and all("stack" in entries[entry] for entry in np.unique(used))
@@ -103,8 +103,9 @@ def per_segment_sent(run: RunView, counter: str, traffic: str | None) -> float:
 def rates_by_interval(
     run: RunView, interval: float, *traffic: str | None
 ) -> list[tuple[RunView, dict[int, float]]]:
-    """The intervals of the window, and in each the goodput (bit/s) of those connections of these traffic
-    entries (None: of all) that were open through all of it, by their serial numbers.
+    """The intervals of the window, each with the goodput (bit/s) of connections by their serial numbers.
+
+    An interval has those connections of these traffic entries (None: of all) that were open throughout it.
     """
     pairs = []
     for part in run.parts(interval):
@@ -120,7 +121,7 @@ def rates_by_interval(
 
 @once_per_window
 def rates_by_connection(run: RunView, interval: float, traffic: str) -> list[Floats]:
-    """Goodput (bit/s) of each connection of a traffic in the intervals through which it was open."""
+    """For each connection of a traffic, its goodput (bit/s) in each interval throughout which it was open."""
     by_connection: dict[int, list[float]] = {}
     for _, rates in rates_by_interval(run, interval, traffic):
         for serial, rate in rates.items():
@@ -133,8 +134,8 @@ def rates_by_connection(run: RunView, interval: float, traffic: str) -> list[Flo
 
 @once_per_window
 def delays_by_direction(run: RunView, traffic: str | None) -> list[Floats]:
-    """One-way delays (s) of the packets with payload that arrived in the window, in the order of arrival: of
-    each direction of each connection.
+    """For each direction of each connection, the one-way delays (s) of its packets with payload that arrived
+    in the window, in the order of arrival.
     """
     table = run.columns("delays")
     data = np.asarray(table["len"]) > 0
@@ -151,9 +152,10 @@ def delays_by_direction(run: RunView, traffic: str | None) -> list[Floats]:
 def segment_events(
     run: RunView, *kinds: str, connection: int = 0, history: bool = False
 ) -> dict[str, Column]:
-    """Time (s), packet number, payload bytes, event and whether a timer sent it: of the segments of one
-    connection with one of these events, seen at the observation point, in order; with `history` also of
-    those before the window.
+    """The segments of a connection with one of these events, seen at the observation point, in order of time.
+
+    Columns: time (s), packet number, event, payload bytes, and whether a timer sent the segment. `history`
+    includes segments from before the window.
     """
     table = run.history("segments") if history else run.columns("segments")
     event = np.asarray(table["event"])
@@ -168,7 +170,7 @@ def segment_events(
 
 
 def link_counters(run: RunView, name: str | None, *columns: str) -> dict[str, float]:
-    """These counters of a direction of a link; NaN where null."""
+    """Counters of one direction of a link, by the names of their columns; NaN if a counter is missing."""
     table = run.columns("links")
     row = np.flatnonzero(np.asarray(table["link"]) == run.link(name))[0]
     values = {column: float(table[column][row]) for column in columns}
@@ -179,9 +181,9 @@ def link_counters(run: RunView, name: str | None, *columns: str) -> dict[str, fl
 
 
 class Objects:
-    """Pages, files, transactions or objects of one run: those that began in the window.
+    """Pages, files, transactions or objects of one run that began in the window.
 
-    Each column is computed on first access, as most metrics read two or three.
+    A column is computed when it is first read; most metrics read two or three.
     """
 
     def __init__(self, table: Columns, rows: NDArray[np.intp]) -> None:
@@ -192,49 +194,49 @@ class Objects:
 
     @cached_property
     def client(self) -> NDArray[Any]:
-        """Index of the traffic entry, which is one client."""
+        """Index of the object's traffic entry in the scenario; an entry is one client."""
         return np.asarray(self._table["traffic"][self._rows])
 
     @cached_property
     def index(self) -> NDArray[Any]:
-        """Number within the application, from 0."""
+        """Number of the object within its application, from 0."""
         return np.asarray(self._table["index"][self._rows])
 
     @cached_property
     def start_s(self) -> Floats:
-        """Start of the clock, from the start of the run."""
+        """Start of the object (SYN or request, as its application's `clock` says), in seconds of the run."""
         return self._floats("start_ns") / 1e9
 
     @cached_property
     def delay_s(self) -> Floats:
-        """From the start of the clock to the last byte in order; infinite if the window ended first."""
+        """Seconds from the object's start until its last byte arrives in order; infinite if unfinished."""
         took = self._floats("end_ns") - self._floats("start_ns")
         return np.where(self.finished, took / 1e9, np.inf)
 
     @cached_property
     def finished(self) -> Bools:
-        """Whether the last byte came before the window ended."""
+        """Whether the object's last byte arrived before the window ended."""
         return np.asarray(self._table["finished"][self._rows], np.bool_)
 
     @cached_property
     def bytes(self) -> Floats:
-        """Payload."""
+        """Payload bytes of the object."""
         return self._floats("bytes")
 
     @cached_property
     def retransmits(self) -> Floats:
-        """Segments sent again for it."""
+        """Segments sent again for the object."""
         return self._floats("retransmits")
 
     @cached_property
     def timeouts(self) -> Floats:
-        """Retransmission timeouts of its connections."""
+        """Retransmission timeouts of the object's connections while it was in progress."""
         return self._floats("timeouts")
 
 
 @once_per_window
 def objects(run: RunView, kind: Kind, traffic: str | None = None) -> Objects:
-    """The objects of one kind whose clock began in the window."""
+    """The objects of one kind that began in the window, of one traffic entry or of all (None)."""
     table = run.columns("objects")
     if not run.traffic(traffic):
         return Objects(table, np.empty(0, np.intp))
@@ -245,9 +247,8 @@ def objects(run: RunView, kind: Kind, traffic: str | None = None) -> Objects:
 
 
 def median(delays: Floats) -> float:
-    """Median in which an unfinished object (infinite) counts as longer than every finished one.
-
-    NaN without objects, or if the median lies among the unfinished ones.
+    """Median of delays, in which that of an unfinished object is infinite. NaN if there are none, or if the
+    median is infinite.
     """
     if len(delays) == 0:
         return math.nan
@@ -257,15 +258,15 @@ def median(delays: Floats) -> float:
 
 @once_per_window
 def pooled_median(run: RunView, kind: Kind, traffic: str | None, pool: Pool) -> float:
-    """Median of the delays: of `all` clients together, or the mean of each `client`'s own median."""
+    """Median delay of `all` clients together, or the mean over clients of each `client`'s median."""
     sample = objects(run, kind, traffic)
     if pool == "all" or len(sample.client) == 0:
         return median(sample.delay_s)
-    # The middle one or two of each client's delays, all sorted at once.
+    # Delays sorted by client and size: a client's median is the mean of its middle one or two.
     order = np.argsort(sample.delay_s)
     clients = sample.client[order]
     if len(run.traffic()) <= 1 << 16:
-        clients = clients.astype(np.uint16)  # sorted by radix
+        clients = clients.astype(np.uint16)  # numpy sorts 16-bit integers faster, by radix
     order = order[np.argsort(clients, kind="stable")]
     delays, clients = sample.delay_s[order], sample.client[order]
     first = np.flatnonzero(np.diff(clients, prepend=-1))

@@ -1,4 +1,4 @@
-"""The congestion window itself, as senders recorded it."""
+"""Congestion windows that senders recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def largest_window(run: RunView, *, traffic: str, segment_bytes: Annotated[int, 
 
     The largest of all windows that the senders of one traffic entry recorded, whether or not they were used,
     divided by `segment_bytes`. Of each connection only the end that sends more counts. A window is recorded
-    whenever it or the sender's state changes. NaN if the cell has no such connection, or none was recorded.
+    whenever it or the sender's state changes. NaN if the cell has no such connection, or no window was
+    recorded.
     """
     rows, table = select_connections(run, traffic), run.columns("cwnd")
     sends_up = np.asarray(rows["bytes_up"] >= rows["bytes_down"], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Connections opened in the window."""
+"""Numbers and durations of connections."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ def connection_durations(
 ) -> Floats:
     """Durations of connections that opened and ended in the window.
 
-    From the SYN until both ends have closed. In the simulator an end that closes first and has a TIME-WAIT
-    state (`fin.time_wait`: 240 s in the profile `rfc5681`, 60 s in those of Linux, none in `ns2-1998`) has
-    closed when that is over, so durations of profiles with different TIME-WAITs cannot be compared. On a
-    kernel TIME-WAIT does not count.
+    From the SYN until both ends have closed. In the simulator, the end that closes first is closed only when
+    its TIME-WAIT state is over (`fin.time_wait`: 240 s in the profile `rfc5681`, 60 s in those of Linux, none
+    in `ns2-1998`), so durations of profiles with different TIME-WAITs cannot be compared. On a kernel,
+    TIME-WAIT does not count.
 
-    Options choose connections: `retransmits_at_least` and `retransmits_at_most` by the segments sent again at
-    both ends, `drops_at_least` and `drops_at_most` by their packets that links dropped, `handshake_at_most`
-    (seconds) by the time that the handshake took. A lost SYN-ACK is sent again by both ends, and costs a
-    timeout that no data has shortened yet. `down_at_most` chooses connections that delivered at most so many
-    bytes to their client. With no more than the initial window, all losses were in one window.
+    Options select connections: `retransmits_at_least` and `retransmits_at_most` by the segments sent again by
+    both ends, `drops_at_least` and `drops_at_most` by the number of packets that links dropped,
+    `handshake_at_most` by the duration of the handshake in seconds (after a lost SYN or SYN-ACK the handshake
+    takes at least an initial timeout), `down_at_most` by the bytes delivered to the client. If these bytes
+    fit into the initial window, all losses were in one window.
 
     In the order of the records.
     """
     table = connections_opened(run, traffic)
     start, end = (np.asarray(table[name], dtype=np.float64) for name in ("start_ns", "end_ns"))
-    chosen = end >= start  # what never ended has no end, or -1
+    chosen = end >= start  # false for a connection that has not ended: its end is NaN or -1
     chosen &= _is_between(table["retransmits"], retransmits_at_least, retransmits_at_most)
     chosen &= _is_between(table["drops"], drops_at_least, drops_at_most)
     chosen &= _is_between(table["bytes_down"], 0, down_at_most)

@@ -27,11 +27,11 @@ def time_spent(
 
     $$ D_i = \sum_{p} T_{i,p} $$
 
-    From the arrival of an object's last byte the path leads back, packet by packet, to what each one
-    waited for, on whichever connection that was (Barford and Crovella, "Critical path analysis of TCP
-    transactions", SIGCOMM 2000); docs/guide/explain.md describes the parts. Of the finished objects that
-    began in the window; with `kind = "connection"`, of the connections that were opened in it. Reduce it
-    by `within` (mean, sum).
+    The path starts at the arrival of an object's last byte and leads back, packet by packet, to the event
+    that each packet waited for, on any connection (Barford and Crovella, "Critical path analysis of TCP
+    transactions", SIGCOMM 2000); docs/guide/explain.md describes the parts. The values are of the finished
+    objects that began in the window; with `kind = "connection"`, of the connections that were opened in it.
+    Reduce them by `within` (mean, sum).
 
     For one traffic entry of the study, or for all; in the order of the records.
     """

@@ -22,8 +22,8 @@ def one_way_delay(run: RunView, *, traffic: str | None = None) -> Floats:
 
     Every packet with payload that arrives in the window counts. The delay includes queueing, transmission,
     propagation and extra delays of the whole path. A packet sent again counts again; a lost packet has no
-    delay. Delays are recorded to 16 ns. Reduce them by `within` (mean, p95). Of an application that sends
-    datagrams over a QUIC stack, the delays are those of its datagrams, with the time that they wait at the
+    delay. Delays are recorded to 16 ns. Reduce them by `within` (mean, p95). For an application that sends
+    datagrams over a QUIC stack, the delays are those of its datagrams, including their waiting time at the
     sender.
 
     For one traffic entry of the study, or for all.
@@ -41,9 +41,9 @@ def delay_variation(
     $$ \text{pdv}_i = D_i - \min_j D_j \qquad \text{ipdv}_i = |D_i - D_{i-1}| $$
 
     with \(D_i\) the one-way delays (`one_way_delay`) of one direction of a connection in the window, in
-    the order of arrival. `form = "pdv"` compares with the smallest of these, `form = "ipdv"` takes the
-    size of the difference of neighbours: the two choices of packets that RFC 5481 compares for the
-    variation of RFC 3393, which has a sign. Reduce it by `within` (p95, p99).
+    the order of arrival. `form = "pdv"` compares with the smallest of these, `form = "ipdv"` with the packet
+    before, without the sign. RFC 5481 discusses both as forms of the variation of RFC 3393, which has a sign.
+    Reduce it by `within` (p95, p99).
 
     For one traffic entry of the study, or for all.
     """
@@ -58,9 +58,9 @@ def delay_variation(
 def delivery_times(run: RunView, *, connection: WholeNumber = 0) -> list[float]:
     """When packets 1, 2, … were delivered in order, by the acknowledgments at the observation point.
 
-    Packet N counts as delivered with the first acknowledgment that covers it, so the times include the way
-    back of the acknowledgment; differences between cells do not depend on that, as long as the way back is
-    the same.
+    Packet N counts as delivered when the first acknowledgment that covers it is seen, so the times include
+    the acknowledgment's way to the observation point. Differences between cells with the same way back do not
+    depend on it.
 
     Element N - 1 is the time of packet N, up to the last packet acknowledged. In a window that begins later,
     the first element is the first packet delivered in it.
@@ -80,8 +80,8 @@ def round_trip(run: RunView, *, traffic: str) -> float:
 
     $$ \bar r = \frac{1}{T} \int r(t)\,dt $$
 
-    over the window (from the first measurement on, to the connection's end), with \(r\) the sender's
-    estimate (RFC 6298) whenever its window changed (probe `cwnd`); the mean over the traffic's senders.
+    over the window (from the first measurement to the connection's end), with \(r\) the sender's estimate
+    (RFC 6298), recorded whenever its window changes (probe `cwnd`); the mean over the traffic's senders.
 
     For one traffic entry of the study, at the end that sends more. NaN if nothing was measured.
     """

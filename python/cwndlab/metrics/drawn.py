@@ -1,4 +1,4 @@
-"""What a run drew at random, less its expectation: what `adjust_for` takes out of other quantities."""
+"""Random draws of a run less their expectation; `adjust_for` removes their effect from other quantities."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _PAUSES: Mapping[str, tuple[str, Kind]] = {"web": ("think_s", "page"), "ftp": ("
 
 @metric(unit="B", centred=True, tables=["objects"])
 def excess_bytes(run: RunView, *, traffic: str | None = None) -> float:
-    r"""Excess of the bytes requested: what the sizes of a run's objects exceed their expectation by.
+    r"""Excess of the bytes requested: by how much the sizes of a run's objects exceed their expectation.
 
     $$ \sum_i (X_i - E[X]) $$
 
     The sum is over all pages, files and transactions that began in the window, finished or not. A size is
-    drawn when its object begins, so whatever happened before has no part in it, and the expectation of the
-    sum is 0, however many objects a run has (Wald 1944). Fixed sizes contribute nothing.
+    drawn when its object begins, independently of what happened before, so the expectation of the sum is 0,
+    however many objects a run has (Wald 1944). Fixed sizes contribute nothing.
 
     For one traffic entry of the study, or for all.
     """
@@ -48,14 +48,14 @@ def excess_bytes(run: RunView, *, traffic: str | None = None) -> float:
 
 @metric(unit="s", centred=True, tables=["objects"])
 def excess_pauses(run: RunView, *, traffic: str | None = None) -> float:
-    r"""Excess of the pauses: what the pauses between a run's objects exceed their expectation by.
+    r"""Excess of the pauses: by how much the pauses between a run's objects exceed their expectation.
 
     $$ \sum_i (P_i - E[P]) $$
 
     The sum is over the pauses after pages and files that began and ended in the window. A pause that lasts
-    beyond the window counts with its expectation, given that it is at least so long, so the expectation of
-    the sum is 0. Applications whose clock begins with the request contribute nothing: the end of their
-    pauses is not recorded.
+    beyond the window counts with its conditional expectation, given that it lasts to the window's end, so the
+    expectation of the sum is 0. Applications whose clock begins with the request contribute nothing: the end
+    of their pauses is not recorded.
 
     For one traffic entry of the study, or for all.
     """
@@ -79,15 +79,16 @@ def excess_pauses(run: RunView, *, traffic: str | None = None) -> float:
 
 @metric(unit="packets", centred=True, tables=["links"])
 def excess_losses(run: RunView, *, link: str | None = None) -> float:
-    r"""Excess of the random losses: what the packets that a link lost at random exceed their expectation by.
+    r"""Excess of the random losses: by how much a link's random losses exceed their expectation.
 
     $$ L - p \cdot \text{arrivals} $$
 
-    Each packet is lost with the link's loss probability p, whatever happened before, so the expectation is
-    0, however many packets arrive (Wald 1944).
+    with \(L\) the packets that the link lost at random. Each packet is lost with the link's loss probability
+    p, independently of what happened before, so the expectation is 0, however many packets arrive (Wald
+    1944).
 
-    `link` is a direction, such as "n1>n0". 0 unless a constant loss probability is all that loses packets
-    there at random.
+    `link` is a direction, such as "n1>n0". 0 unless a constant loss probability is the only impairment there
+    that loses packets.
     """
     impairments = run.scenario["links"][run.link(link)].get("impairments", ())
     losing = [impairment for impairment in impairments if impairment["kind"] != "jitter"]
@@ -98,12 +99,12 @@ def excess_losses(run: RunView, *, link: str | None = None) -> float:
 
 
 def _distribution(run: RunView, written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A distribution of a scenario; by its name one that applications share."""
+    """A distribution as a scenario writes it; if that is a name, the shared distribution of that name."""
     return run.scenario["distributions"][written["name"]] if written["kind"] == "named" else written
 
 
 def _mean(run: RunView, written: Mapping[str, Any]) -> float:
-    """The expectation of a distribution; of one that applications share, computed once."""
+    """The expectation of a distribution; computed once for one that applications share."""
     distribution = _distribution(run, written)
     if written["kind"] != "named":
         return expectation(distribution)
@@ -111,7 +112,7 @@ def _mean(run: RunView, written: Mapping[str, Any]) -> float:
 
 
 def _expected_bytes(run: RunView, app: Mapping[str, Any], key: str) -> float:
-    """The mean size (bytes) of an application's objects; that of a page counts all of its objects."""
+    """The mean size (bytes) of an application's pages, files or transactions; a page has several objects."""
     mean = _mean(run, app[key])
     if app["kind"] != "web":
         return mean
@@ -121,24 +122,24 @@ def _expected_bytes(run: RunView, app: Mapping[str, Any], key: str) -> float:
 
 
 def _is_last(app: Mapping[str, Any], index: int) -> bool:
-    """Whether an application begins nothing after its object of this number."""
+    """Whether the page or file with this index (from 0) is the application's last."""
     limit = app.get("pages" if app["kind"] == "web" else "files")
     return limit is not None and index + 1 >= limit
 
 
 def expectation(written: Mapping[str, Any]) -> float:
-    """The expectation of a scenario's distribution. Rounding to whole bytes or nanoseconds is left out."""
+    """The expectation of a scenario's distribution, ignoring that the engine rounds values to integers."""
     return _beyond(written, 0.0)[1] if written["kind"] != "fixed" else float(written["value"])
 
 
 def expectation_beyond(written: Mapping[str, Any], at: float) -> float:
-    """The expectation of the values that exceed `at`; `at` itself if (almost) none does."""
+    """The conditional expectation E[X | X > at]; `at` itself if P(X > at) is (almost) 0."""
     share, part = _beyond(written, at)
     return part / share if share > 1e-12 else at
 
 
 def _beyond(d: Mapping[str, Any], at: float) -> tuple[float, float]:
-    """P(X > at), and the expectation of X where X > at, counted as 0 elsewhere."""
+    """P(X > at) and E[X 1(X > at)] of a value X with this distribution."""
     match d["kind"]:
         case "fixed":
             return (1.0, float(d["value"])) if d["value"] > at else (0.0, 0.0)
@@ -170,7 +171,7 @@ def _beyond(d: Mapping[str, Any], at: float) -> tuple[float, float]:
             return float(shares.sum()), float(shares @ values)
         case "cdf":
             ends, shares = np.asarray(d["points"], dtype=np.float64).T
-            begins = np.insert(ends[:-1], 0, ends[0])  # the first share is at the first value
+            begins = np.insert(ends[:-1], 0, ends[0])  # all of the first share lies at the first value
             at_least = np.clip(at, begins, ends)
             beyond = np.where(ends > begins, (ends - at_least) / np.maximum(ends - begins, 1e-300), ends > at)
             weights = np.diff(shares, prepend=0.0) * beyond
@@ -179,13 +180,15 @@ def _beyond(d: Mapping[str, Any], at: float) -> tuple[float, float]:
 
 
 def _limit(d: Mapping[str, Any]) -> float:
-    """The value that replaces larger ones."""
+    """The limit of a distribution, which replaces larger values; infinite if it has none."""
     most = d.get("max")
     return math.inf if most is None else float(most)
 
 
 def _pareto_beyond(least: float, shape: float, most: float, at: float) -> tuple[float, float]:
-    """As `_beyond`: the value at the start, and the integral of P(X > x) from there to the limit."""
+    """As `_beyond`, with E[X 1(X > at)] = a P(X > a) + the integral of P(X > x) from a to the limit `most`,
+    where a is the larger of `at` and `least`.
+    """
     start = max(at, least)
     if at >= most:
         return 0.0, 0.0
@@ -201,7 +204,9 @@ def _pareto_beyond(least: float, shape: float, most: float, at: float) -> tuple[
 
 
 def _lognormal_beyond(median: float, sigma: float, most: float, at: float) -> tuple[float, float]:
-    """As `_beyond`: the part of the mean between `at` and the limit, and what is moved to the limit."""
+    """As `_beyond`; E[X 1(X > at)] is the part of the mean from `at` to the limit `most`, plus `most` times
+    the probability of larger values.
+    """
     if at >= most:
         return 0.0, 0.0
     if sigma == 0.0:
@@ -209,7 +214,7 @@ def _lognormal_beyond(median: float, sigma: float, most: float, at: float) -> tu
         return (1.0, value) if value > at else (0.0, 0.0)
 
     def above(x: float, shift: float) -> float:
-        """P(Z > z) at the normal score of `x`, less a shift."""
+        """P(Z > z - shift) of a standard normal Z, with z = ln(x / median) / sigma."""
         if x <= 0.0 or math.isinf(x):
             return 1.0 if x <= 0.0 else 0.0
         return 0.5 * math.erfc((math.log(x / median) / sigma - shift) / math.sqrt(2.0))

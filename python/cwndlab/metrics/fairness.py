@@ -23,14 +23,14 @@ from ._rows import (
 
 @metric(unit="1", low=0, high=1)
 def share(run: RunView, *, traffic: str) -> float:
-    r"""Share of the goodput: what one traffic delivers, of what all traffic of the study delivers.
+    r"""Share of the goodput: the part of all delivered payload that one traffic delivers.
 
     $$ s = \frac{\sum_{i \in \text{traffic}} x_i}{\sum_i x_i} $$
 
-    with \(x_i\) the payload bytes that connection \(i\) delivered in order, both ways. With one bottleneck
-    it is the traffic's share of it, headers aside.
+    with \(x_i\) the payload bytes that connection \(i\) delivered in order, both ways. If there is one
+    bottleneck, \(s\) is the traffic's share of what it carries, apart from headers.
 
-    For one traffic entry of the study. NaN if the cell has none, or if nothing was delivered.
+    For one traffic entry of the study. NaN if the cell lacks it, or if nothing was delivered.
     """
     if not run.traffic(traffic):
         return math.nan
@@ -45,8 +45,8 @@ def jain_index(run: RunView, *, traffic: list[str] | None = None) -> float:
 
     $$ J = \frac{\left(\sum_{i=1}^{n} x_i\right)^2}{n \sum_{i=1}^{n} x_i^2} $$
 
-    with \(x_i\) the payload that connection \(i\) delivered in order, both ways. 1 is equal shares, 1/n is
-    one connection alone. Source: Jain, Chiu, Hawe 1984, DEC-TR-301; RFC 2884, section 5.1.
+    with \(x_i\) the payload that connection \(i\) delivered in order, both ways. 1: all shares are equal;
+    1/n: one connection has everything. Source: Jain, Chiu, Hawe 1984, DEC-TR-301; RFC 2884, section 5.1.
 
     For the connections of these traffic entries together, or for all. NaN if nothing was delivered.
     """
@@ -67,11 +67,11 @@ def convergence_time(
 
     with \(x_{ki}\) the goodput of connection \(i\) of \(n\) in the \(k\)-th interval, each `interval`
     (seconds) long, \(e_k\) its end, and \(t_0\) the start of the last connection (or of the window, if
-    that is later). For two connections: from the later one's start until both have between (1 - delta)/2
-    and (1 + delta)/2 of what they get together. The first such interval counts, whatever follows.
+    that is later). For two connections: from the later one's start until each gets between (1 - delta)/2
+    and (1 + delta)/2 of their sum. The first such interval counts, even if later ones are unequal.
 
-    For the connections of these traffic entries together, or for all. NaN if it never happens while all are
-    open, or with fewer than two connections.
+    For the connections of these traffic entries together, or for all. NaN if there is no such interval in
+    which all are open, or with fewer than two connections.
     """
     entries = tuple(traffic) if traffic is not None else (None,)
     rows = select_connections(run, *entries)
@@ -93,10 +93,12 @@ def halving_time(run: RunView, *, traffic: str, since: Seconds, interval: Period
     $$ t = \min \{ e_k - t_0 : x_k \le \tfrac{1}{2} \bar x_0 \} $$
 
     with \(t_0\) the time of the change (`since`, in seconds from the start of the run), \(\bar x_0\) the
-    mean goodput of the traffic's connections together in the intervals before it, and \(x_k\) the goodput
-    in, \(e_k\) the end of the \(k\)-th interval that begins at the change or later. Every interval is
-    `interval` seconds long.
-    For one traffic entry of the study. NaN if it sent nothing before, or never halves its rate.
+    mean goodput of the traffic's connections together in the intervals before the change, \(x_k\) their
+    goodput in the \(k\)-th interval that begins at the change or later, and \(e_k\) the end of that interval.
+    Every interval is `interval` seconds long.
+
+    For one traffic entry of the study. NaN if it delivered nothing before the change, or never halves its
+    rate.
     """
     before, after = [], []
     for part in run.parts(interval):
@@ -110,7 +112,7 @@ def halving_time(run: RunView, *, traffic: str, since: Seconds, interval: Period
     return next((end - since for end, rate in after if rate <= half), math.nan) if half > 0 else math.nan
 
 
-#: States of a sender that has reduced its rate.
+#: States of a sender in which it has reduced its rate.
 REDUCED = ("cwr", "recovery", "loss")
 
 
@@ -120,16 +122,16 @@ def synchronization(run: RunView, *, traffic: list[str] | None = None, span: Per
 
     $$ s = \frac{1}{m} \sum_{k=1}^{m} \frac{r_k}{n_k} $$
 
-    over the \(m\) events of the window, with \(r_k\) the connections that enter a reduction in event \(k\)
-    and \(n_k\) those that are open then. A connection enters one when its sender goes from the state
-    `open` or `disorder` to `cwr`, `recovery` or `loss` (probe `cwnd`). An event begins with a reduction
+    over the \(m\) events of the window, with \(r_k\) the number of connections that reduce their rate in
+    event \(k\) and \(n_k\) the number of connections open then. A reduction is the change of a sender's state
+    from `open` or `disorder` to `cwr`, `recovery` or `loss` (probe `cwnd`). An event begins with a reduction
     that belongs to no earlier event, and lasts `span` seconds: choose about a round-trip time with a full
     buffer. 1: all reduce together; 1/n: always one alone. "Loss Synchronization of TCP Connections at a
-    Shared Bottleneck Link" (Washington University in St. Louis, 2006) defines it by the connections that
+    Shared Bottleneck Link" (Washington University in St. Louis, 2006) instead counts the connections that
     lose a packet.
 
-    For the connections of these traffic entries together, or for all. NaN without a reduction, and where
-    fewer than two connections are open.
+    For the connections of these traffic entries together, or for all. NaN if there is no reduction while at
+    least two connections are open.
     """
     rows = select_connections(run, *(traffic if traffic is not None else [None]))
     serials, start = rows["connection"], np.asarray(rows["start_ns"], dtype=np.float64)
@@ -147,7 +149,7 @@ def synchronization(run: RunView, *, traffic: list[str] | None = None, span: Per
 
 
 def _reductions(run: RunView, mine: Bools) -> tuple[Floats, Floats]:
-    """Time (ns) and connection of every reduction, in the order of time."""
+    """Time (ns) and connection of every reduction among these rows (`mine`), in the order of time."""
     table = run.columns("cwnd")
     time = np.asarray(table["time_ns"], dtype=np.float64)[mine]
     sender = np.asarray(table["connection"], dtype=np.int64)[mine] * 2 + table["from_client"][mine]

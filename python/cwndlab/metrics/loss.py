@@ -26,7 +26,7 @@ from ._rows import (
 
 @metric(unit="1", low=0, high=1)
 def loss_rate(run: RunView, *, traffic: str | None = None) -> float:
-    r"""Loss rate of flows: their packets that links dropped, per packet that they sent.
+    r"""Loss rate of flows: packets of theirs that links dropped, per packet that they sent.
 
     $$ p = \frac{\text{drops}}{\text{segments sent}} $$
 
@@ -95,8 +95,8 @@ def dropped_packets(
     """Numbers of the packets that were dropped, in order of time.
 
     Packet N is the N-th of the transfer, from 1 (offset / MSS + 1). With ``until =
-    "first-retransmission"`` only those before the first retransmission seen at the observation point, as
-    RFC 2416 reports them.
+    "first-retransmission"`` only those dropped before the first retransmission seen at the observation point,
+    as in RFC 2416.
 
     `until` is "end" or "first-retransmission".
     """
@@ -144,11 +144,11 @@ def windows_with_drops(
 ) -> float:
     """Windows of data in which links dropped at least so many packets.
 
-    A window is what a sender has sent beyond its highest acknowledgment. It begins here with the first
-    packet dropped and ends with the first acknowledgment for this packet that is seen at the observation
-    point. A packet dropped twice in the window counts once.
+    A window of data is what a sender has sent beyond its highest acknowledgment. Here it begins with the
+    first packet dropped, and ends when the observation point sees the first acknowledgment that covers this
+    packet. A packet dropped twice in the window counts once. `at_least` is the number of packets.
 
-    With `share` as a share of the windows in which anything was dropped (NaN without these).
+    With `share` as a share of the windows in which any packet was dropped (NaN if there are none).
 
     For one traffic entry of the study, or for all, as far as the observation point sees its connections.
     NaN if the cell has none, or all of them use QUIC stacks, which have no cumulative acknowledgments.
@@ -163,7 +163,7 @@ def windows_with_drops(
 
 
 def _drops_by_window(run: RunView, traffic: str | None) -> list[int]:
-    """How many packets were dropped in each window in which one was."""
+    """The number of dropped packets in each window of data in which any was dropped."""
     entries, rows = run.scenario["traffic"], select_connections(run, traffic)
     pairs = zip(rows["connection"].tolist(), rows["traffic"].tolist(), strict=True)
     connections = [connection for connection, entry in pairs if "stack" not in entries[entry]]
@@ -183,7 +183,7 @@ def _select_sender(run: RunView, connection: int, from_client: bool) -> list[int
     dropped = np.flatnonzero(mine & forward & (event == "drop") & (np.asarray(table["len"]) > 0))
     acks = np.flatnonzero(mine & ~forward & ~np.isin(event, ("drop", "mark")))
     if not len(acks):
-        return []  # not seen at the observation point
+        return []  # the observation point does not see this sender's acknowledgments
     times, acknowledged = time[acks], np.maximum.accumulate(np.asarray(table["ack"])[acks])
     windows: list[set[int]] = []
     end = -math.inf

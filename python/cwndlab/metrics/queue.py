@@ -1,4 +1,4 @@
-"""Queues of links."""
+"""Delay and length of links' queues, and RED's average."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ._rows import link_counters
 
 @metric(unit="s", low=0, many=True, tables=["queues"])
 def queue_delay(run: RunView, *, link: str | None = None) -> Floats:
-    r"""Queueing delay at a link: how long what waits there takes to be sent.
+    r"""Queueing delay at a link: the time that the link needs to send the packets waiting there.
 
     $$ d(t) = \frac{8\,B(t)}{R} $$
 
     with \(B\) the bytes waiting or in service when the queue is sampled (probe `queue_interval`) and \(R\)
-    the link's rate, or that of its shaper. A packet that arrives then waits this long, if the queue is first
-    in, first out. Where the rate changes, the time that the link takes for \(B\) from \(t\) on, pauses
-    included.
+    the link's rate, or that of its shaper. In a first-in, first-out queue, a packet that arrives at that time
+    waits this long. If the rate changes, the value is the time that the link takes to send \(B\) from \(t\)
+    on, pauses included.
 
     With `fq-codel`, `dualpi2` and `cbq`, packets wait in several queues. The value is then the backlog
-    divided by the rate, which is the delay of no flow, and `measure` titles it so. For the delay of a flow's
-    packets use `one_way_delay`.
+    divided by the rate, which is not the delay of any flow, and `measure` titles it so. For the delay of a
+    flow's packets use `one_way_delay`.
 
     One value for each sample, for a direction of a link, such as "r1>r2". Reduce them by `within`.
     """
@@ -49,8 +49,8 @@ def queue_length(
 ) -> Floats:
     """Length of a link's queue: packets waiting or in service, or the average that RED computes from it.
 
-    The average is in the unit of RED's thresholds. RFC 2884, section 4.1: the average and the actual queue
-    size, by which its authors tuned RED.
+    The average is in the unit of RED's thresholds. The authors of RFC 2884 tuned RED by the average and the
+    actual queue size (section 4.1).
 
     One value for each sample (probe `queue_interval`), for a direction of a link, such as "r1>r2". Reduce
     them by `within`.
@@ -72,8 +72,9 @@ def red_region(
 
     $$ s = \frac{t_{region}}{t_{below} + t_{between} + t_{above}} $$
 
-    Weighted by time, not by packets. Between arrivals the average is taken as it was, in idle times as it
-    decays (docs/models/red.md). RFC 2884, section 4.1: between the thresholds is the RED region.
+    Weighted by time, not by packets. Between arrivals the average is constant; while the queue is idle it
+    decays (docs/models/red.md). RFC 2884, section 4.1, calls the region between the thresholds the RED
+    region.
 
     For one direction of a link, such as "r1>r2". NaN unless its queue is RED, or a class queue with one RED.
     """
@@ -84,12 +85,12 @@ def red_region(
 
 # ── what a link can send ──────────────────────────────────────────────────────────────────────────────────
 
-#: Bits of a delivery opportunity of a trace.
+#: Bits that one delivery opportunity of a trace can carry.
 _OPPORTUNITY_BITS = 12_000.0
 
 
 def drain_seconds(link: Mapping[str, Any], time_s: Floats, bits: Floats) -> Floats:
-    """Seconds that a link of the scenario needs to send so many bits, from each of these times on."""
+    """Seconds that a link of the scenario needs to send each of these numbers of bits from its time on."""
     capacity = link.get("capacity")
     if capacity is None:
         return np.asarray(bits / min(link["rate_bps"], link.get("queue", {}).get("rate_bps", math.inf)))
@@ -98,7 +99,7 @@ def drain_seconds(link: Mapping[str, Any], time_s: Floats, bits: Floats) -> Floa
     if capacity["kind"] == "steps":
         times, sent = _steps(capacity, float(time_s.max()), float(bits.max()))
         begun = np.interp(time_s, times, sent)
-        # where the last bit is sent just before a pause, the curve is flat from there on: take its beginning
+        # The curve is flat during a pause: slightly less than all bits finds its beginning, not its end.
         ends = np.interp(begun + bits - 1e-6, sent, times)
         return np.where(bits > 0, np.maximum(ends - time_s, 0.0), 0.0)
     times, sent = _deliveries(capacity, float(time_s.max()), float(bits.max()))
@@ -108,7 +109,7 @@ def drain_seconds(link: Mapping[str, Any], time_s: Floats, bits: Floats) -> Floa
 
 
 def _steps(capacity: Mapping[str, Any], until: float, more: float) -> tuple[Floats, Floats]:
-    """Times, and the bits that could be sent by then: to `more` bits beyond a time."""
+    """Times, and the bits that a link can have sent by each: from 0 to `more` bits after the time `until`."""
     begins = [at / 1e9 for at in capacity["at_ns"]]
     rates = capacity["rates_bps"]
     repeat = capacity.get("repeat_ns")
@@ -130,7 +131,7 @@ def _steps(capacity: Mapping[str, Any], until: float, more: float) -> tuple[Floa
 
 
 def _deliveries(capacity: Mapping[str, Any], until: float, more: float) -> tuple[Floats, Floats]:
-    """Times of opportunities, and the bits that they could send before each."""
+    """Times of delivery opportunities, and the bits that can have been sent before each of them."""
     once = np.asarray(capacity["at_ms"], dtype=np.float64) / 1e3
     rounds = int(np.ceil((until / once[-1]) + more / _OPPORTUNITY_BITS / len(once))) + 2
     times = np.asarray((once[None, :] + once[-1] * np.arange(rounds)[:, None]).ravel())

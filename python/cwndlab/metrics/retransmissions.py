@@ -82,7 +82,8 @@ def triple_duplicate_acks(run: RunView, *, traffic: str | None = None) -> float:
     """ACK numbers repeated at least three times at the observation point, as tcptrace counts triple dupacks.
 
     A sender that retransmits at the third duplicate has as many fast retransmits, unless its window or a
-    recovery forbids one. RFC 2884, section 5.2, infers retransmissions due to timeouts as all less these.
+    recovery forbids some. RFC 2884, section 5.2, computes retransmissions due to timeouts as all
+    retransmissions less the triple duplicate ACKs.
 
     For one traffic entry of the study, or for all. NaN if the cell has none, or all of them use QUIC stacks.
     """
@@ -102,7 +103,7 @@ def triple_duplicate_acks(run: RunView, *, traffic: str | None = None) -> float:
 
 @metric(unit="timeouts", low=0, count=True)
 def timeouts(run: RunView, *, traffic: str | None = None) -> float:
-    """Retransmission timeouts, summed over the connections of the traffic; of a QUIC stack, probe timeouts.
+    """Retransmission timeouts (probe timeouts of QUIC stacks), summed over the connections of the traffic.
 
     For one traffic entry of the study, or for all.
     """
@@ -119,8 +120,9 @@ def timeout_share(
 ) -> float:
     """Share of the transactions in which a retransmission timer expired, at either end, for a SYN or data.
 
-    Counts transactions that began in the window, finished or not. With `of = "resent"` only those in which a
-    segment was sent again; the others of these recovered by duplicate ACKs alone.
+    The share is of transactions that began in the window, finished or not; with `of = "resent"`, only of
+    those in which a segment was sent again. Of these, the ones without a timeout recovered by duplicate ACKs
+    alone.
 
     For one traffic entry of the study, or for all, and one `kind` of object. NaN if there were none.
     """
@@ -133,8 +135,8 @@ def timeout_share(
 def timeout_time(run: RunView, *, nth: Position = 1, connection: WholeNumber = 0) -> float:
     """When the nth retransmission timeout is seen at the observation point. NaN if there are fewer.
 
-    A timeout shows as the retransmission that the timer caused, which the records mark (on a real stack by
-    the two milliseconds before it in which nothing was heard).
+    A timeout is seen as the retransmission that it caused. The simulator's records mark these; on a kernel, a
+    retransmission counts as one if no packet arrived at its sender in the two milliseconds before.
 
     `nth` counts from 1.
     """
@@ -147,11 +149,9 @@ def timeout_time(run: RunView, *, nth: Position = 1, connection: WholeNumber = 0
 def timeout_wait(run: RunView, *, nth: Position = 1, connection: WholeNumber = 0) -> float:
     """How long the retransmission timer of the nth timeout had run, as far as it can be seen.
 
-    NaN if there are fewer timeouts.
-
-    From the last ACK of new data or the last retransmission before the timeout, seen at the observation
-    point, both of which restart the timer (RFC 6298, section 5.3). The sender's timeout, if the observation
-    point is at the sender.
+    The time since the observation point saw the last ACK of new data or the last retransmission before the
+    timeout; both restart the timer (RFC 6298, section 5). If the observation point is at the sender, this is
+    the sender's timeout. NaN if there are fewer timeouts.
 
     `nth` counts from 1.
     """

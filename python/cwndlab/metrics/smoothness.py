@@ -18,8 +18,8 @@ def largest_rate_cut(run: RunView, *, traffic: str, interval: Period) -> float:
     $$ s = \max_k \frac{x_k - x_{k+1}}{x_k} $$
 
     with \(x_k\) the goodput of a connection in the \(k\)-th interval of the window, each `interval`
-    (seconds) long; the mean over the traffic's connections. 0 is a rate that never falls, 1 a stop. With
-    the round-trip time as the interval it is the largest cut in a round trip.
+    (seconds) long; the mean over the traffic's connections. 0: the rate never falls; 1: it falls to 0. With
+    the round-trip time as the interval, this is the largest cut in a round trip.
 
     For one traffic entry of the study. NaN if no connection was open for two intervals.
     """
@@ -38,9 +38,9 @@ def largest_rate_rise(run: RunView, *, traffic: str, interval: Period) -> float:
     $$ a = \max_k (x_{k+1} - x_k) $$
 
     with \(x_k\) the goodput of a connection in the \(k\)-th interval of the window, each `interval`
-    (seconds) long; the mean over the traffic's connections. With the round-trip time as the interval it is
-    the largest rise in a round trip, a measure of aggressiveness. A window or a phase leaves out the start
-    of the connections.
+    (seconds) long; the mean over the traffic's connections. With the round-trip time as the interval, this is
+    the largest rise in a round trip, a measure of aggressiveness. To leave out the start of the connections,
+    measure in a window or a phase.
 
     For one traffic entry of the study. NaN if no connection was open for two intervals.
     """
@@ -55,8 +55,8 @@ def rate_variation(run: RunView, *, traffic: str, interval: Period) -> float:
     $$ c = \frac{1}{\bar x} \sqrt{\frac{1}{n} \sum_{k=1}^{n} (x_k - \bar x)^2} $$
 
     with \(x_k\) the goodput of a connection in the \(k\)-th interval of the window, each `interval`
-    (seconds) long, and \(\bar x\) their mean; the mean over the traffic's connections. Intervals through
-    which a connection was not open are left out. 0 is a constant rate.
+    (seconds) long, and \(\bar x\) their mean; the mean over the traffic's connections. Intervals throughout
+    which a connection was not open are left out. 0: the rate is constant.
 
     For one traffic entry of the study. NaN if no connection delivered in two intervals or more.
     """
@@ -71,8 +71,8 @@ def rate_variation_scales(run: RunView, *, traffic: str, interval: Period) -> li
     $$ c_m = \frac{\sigma(x^{(m)})}{\operatorname{mean}(x^{(m)})}, \quad m = 1, 2, 4, 8, \dots $$
 
     with \(x^{(m)}\) the goodput of a connection in intervals of \(m\) times `interval` (seconds); the mean
-    over the traffic's connections. Point k of the list, from 0 (a figure with `x = "index"`), has
-    intervals 2 to the power k times as long, as far as a connection has two of them. \(c_1\) is
+    over the traffic's connections. Element k of the list, counted from 0 (a figure with `x = "index"` draws
+    it), has \(m = 2^k\); the list ends where no connection has two such intervals. \(c_1\) is
     `rate_variation`. A rate that is smooth over seconds may vary much over round trips.
 
     For one traffic entry of the study; the shortest scale comes first.

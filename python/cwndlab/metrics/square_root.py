@@ -18,12 +18,12 @@ from ._rows import delivered_bytes, once_per_window, select_connections
 
 #: The interval, in seconds, at which the window is sampled.
 Sampling = Annotated[float, Field(gt=0)]
-#: Payload of a full segment.
+#: Payload bytes of a full segment.
 SegmentBytes = Annotated[int, Field(ge=1)]
 
 
 class _Sender(NamedTuple):
-    """What one connection's sender recorded: times (ns), windows (bytes), smoothed round trips (s)."""
+    """The records of one connection's sender: times (ns), windows (bytes), smoothed round-trip times (s)."""
 
     time: NDArray[Any]
     cwnd: NDArray[Any]
@@ -32,7 +32,7 @@ class _Sender(NamedTuple):
 
 @once_per_window
 def _senders(run: RunView, traffic: str) -> list[_Sender]:
-    """The ends of a traffic's connections that send more, in the order of `select_connections`."""
+    """Of each of a traffic's connections the end that sends more, in the order of `select_connections`."""
     rows, table = select_connections(run, traffic), run.columns("cwnd")
     sends_up = rows["bytes_up"] >= rows["bytes_down"]
     end = np.asarray(rows["connection"], dtype=np.int64) * 2 + sends_up
@@ -49,9 +49,9 @@ def _senders(run: RunView, traffic: str) -> list[_Sender]:
 
 
 def _local_maxima(sender: _Sender, every_ns: float) -> int:
-    """The number of local maxima of a sampled window, repeated values counted once."""
+    """The number of local maxima of a window read every `every_ns`; equal values in a row count once."""
     sample = np.append(np.ceil(sender.time / every_ns), np.inf)
-    seen = sample[1:] != sample[:-1]  # a sample shows the last change before it
+    seen = sample[1:] != sample[:-1]  # of several changes before a reading, only the last is seen
     steps = np.diff(sender.cwnd[seen].astype(np.int64))
     rises = np.sign(steps[steps != 0])
     return int(np.count_nonzero(np.diff(rises) == -2))
@@ -63,7 +63,7 @@ def _halvings(run: RunView, traffic: str, sampling: float) -> Floats:
 
 
 def _round_trips(run: RunView, traffic: str) -> Iterator[float]:
-    """Mean of each sender's smoothed round trip (s), read once a second in whole milliseconds."""
+    """Mean of each sender's smoothed round-trip time (s), read once a second in whole milliseconds."""
     seconds = np.arange(math.floor(run.start_s) + 1, math.floor(run.end_s) + 1) * 1e9
     for sender in _senders(run, traffic):
         last = np.searchsorted(sender.time, seconds, side="right") - 1
@@ -76,8 +76,8 @@ def _round_trips(run: RunView, traffic: str) -> Iterator[float]:
 def window_halvings(run: RunView, *, traffic: str, sampling: Sampling = 0.01) -> float:
     """Window halvings: local maxima of the senders' congestion windows, sampled at an interval.
 
-    The window is read every `sampling` seconds. A sample counts if the window has risen before and falls
-    after it, equal samples left out. Counted as in vinitaparasrampuria/IMC-Revisiting-TCP
+    The window is read every `sampling` seconds. A reading counts if the window has risen to it and falls
+    after it; of equal readings in a row, one counts. This follows vinitaparasrampuria/IMC-Revisiting-TCP
     (`mathis_constant_cal.py`), which reads iperf3's windows every 10 ms; iperf3 prints three digits.
 
     For one traffic entry of the study, summed over its connections. NaN if the cell has none.
@@ -99,13 +99,14 @@ def mathis_constant(
     $$ C = \frac{\sum_i x_i y_i}{\sum_i x_i^2}, \qquad x_i = \frac{8\,s}{r_i \sqrt{p_i}} $$
 
     with \(y_i\) the goodput of connection \(i\), \(s\) the payload of a segment and \(r_i\) the mean of the
-    smoothed round-trip time, read once a second in whole milliseconds. \(p_i\) is counted per data segment
-    that the connection sent, repeats included: segments sent again (`losses`), window halvings
-    (`halvings`, as `window_halvings` counts them), or packets that links dropped, of all the connections
-    together (`drops`). A regression through the origin, as in vinitaparasrampuria/IMC-Revisiting-TCP
-    (`mathis_constant_cal.py`); formula: Mathis, Semke, Mahdavi, Ott 1997.
+    smoothed round-trip time, read once a second in whole milliseconds. \(p_i\) is a number of events per data
+    segment that the connection sent, retransmissions included. `by` chooses the events: segments sent again
+    (`losses`), window halvings (`halvings`, as `window_halvings` counts them), or packets that links dropped
+    (`drops`), whose rate is that of all the connections together. The fit is a regression through the origin,
+    as in vinitaparasrampuria/IMC-Revisiting-TCP (`mathis_constant_cal.py`); formula: Mathis, Semke, Mahdavi,
+    Ott 1997.
 
-    For one traffic entry of the study. Connections without such an event are left out. NaN without any.
+    For one traffic entry of the study. Connections without such an event are left out. NaN if none is left.
     """
     if not run.traffic(traffic):
         return math.nan

@@ -1,4 +1,4 @@
-"""Throughput, goodput and how a link is used."""
+"""Throughput and goodput of flows, and utilization of links."""
 
 from __future__ import annotations
 
@@ -26,12 +26,10 @@ from ._rows import (
 def goodput(run: RunView, *, traffic: str | None = None) -> float:
     """Goodput: payload bytes delivered in order (both directions), times 8, per second.
 
-    Bytes that arrived behind a lost segment count when that arrives, as the application gets them then. So a
-    window that is short against a recovery can have more goodput than the link's rate.
+    Bytes that arrive after a lost segment count when its retransmission arrives, because the application gets
+    them only then. So the goodput of a window shorter than a recovery can exceed the link's rate.
 
-    Not measurable when the traffic is not in the cell.
-
-    For one traffic entry of the study, or for all.
+    For one traffic entry of the study, or for all. NaN if the cell has no such traffic.
     """
     if traffic is not None and not run.traffic(traffic):
         return math.nan
@@ -42,9 +40,9 @@ def goodput(run: RunView, *, traffic: str | None = None) -> float:
 def goodput_series(run: RunView, *, traffic: str | None = None, interval: Period) -> list[float]:
     """Goodput over time: of a traffic's connections together, in each interval of the window.
 
-    Payload bytes delivered in order, both ways, times 8, over the interval's length: after a loss was
-    repaired, that can be more than the link carries in it. A figure with `x = "index"` draws it: point k is
-    the k-th interval of length `interval` (seconds).
+    Payload bytes delivered in order, both ways, times 8, over the interval's length. After a loss is
+    repaired, this can exceed the link's rate. A figure with `x = "index"` draws it: point k is the k-th
+    interval of length `interval` (seconds).
 
     For one traffic entry of the study, or for all; in the order of time.
     """
@@ -59,9 +57,9 @@ def goodput_series(run: RunView, *, traffic: str | None = None, interval: Period
 def flow_throughput(run: RunView, *, traffic: str) -> float:
     """Throughput of a bulk flow as its user sees it: payload over the time from its start to its last byte.
 
-    A flow that the window's end cuts short, or one without end, counts with what it delivered until then;
-    one that was under way when the window began, from then on. The mean over the traffic's flows (RFC
-    2884, section 5.2: end user throughput).
+    For a flow that has not finished when the window ends, the payload and the time until then count; for one
+    that began before the window, those from the window's beginning on. The value is the mean over the
+    traffic's flows (RFC 2884, section 5.2: end user throughput).
 
     For one traffic entry of the study. NaN if the cell has none.
     """
@@ -93,8 +91,8 @@ def transferred(
     """Payload bytes that reached the applications in order.
 
     `count = "delivered"`: of every connection, finished or not. `count = "completed"`: of finished pages,
-    files and transactions. `direction`: `down` (to the client), `up` (to the server) or `both`; completed
-    objects have none.
+    files and transactions, regardless of `direction`. `direction`: `down` (to the client), `up` (to the
+    server) or `both`.
 
     NaN if the cell has no such traffic.
     """
@@ -113,7 +111,7 @@ def link_utilization(run: RunView, *, link: str | None = None) -> float:
 
     $$ U = \frac{t_{busy}}{T} $$
 
-    Where the rate changes, the transmitter counts as busy in pauses, too, if a packet waits for their end.
+    If the rate changes, pauses in which a packet waits for the link count as busy, too.
 
     `link` is a direction, such as "n1>n0".
     """
@@ -126,7 +124,7 @@ def arrival_rate(run: RunView, *, link: str | None = None) -> float:
 
     $$ a = \frac{\text{arrivals}}{T} $$
 
-    All kinds of packets count. At a bottleneck that only data passes, it is the sending rate of its flows.
+    All kinds of packets count. At a bottleneck that only data passes, this is the sending rate of the flows.
 
     `link` is a direction, such as "n1>n0".
     """
@@ -142,14 +140,15 @@ def network_power(
     count: Transferred = "delivered",
     pool: Pool = "all",
 ) -> float:
-    r"""Network power: what was transferred over the median delay (Kleinrock 1979; RFC 2415, section 3).
+    r"""Network power: the bytes transferred over the median delay (Kleinrock 1979; RFC 2415, section 3).
 
     $$ P = \frac{B}{\tilde{d}} $$
 
-    B is the megabytes transferred (see `transferred`), the delay is the median of pages (`kind = "page"`)
-    or files (`kind = "file"`) in seconds. The memo says "Mbytes/ms"; only megabytes of the run per second
-    of delay fit its tables (8 webs, 1 ftp: about 41 MB over 8.8 s = 4.7). Its *normalized* power is the
-    ratio to the same cell at IW = 1: in a study, `compare = "ratio(iw=1)"`.
+    with \(B\) the megabytes transferred to clients (see `transferred`) and \(\tilde d\) the median delay of
+    pages (`kind = "page"`) or files (`kind = "file"`) in seconds. RFC 2415 gives its unit as "Mbytes/ms", but
+    its tables fit only the megabytes of a run per second of delay (8 webs, 1 ftp: about 41 MB over 8.8 s =
+    4.7). Its *normalized* power is the ratio to the same cell at IW = 1, in a study
+    `compare = "ratio(iw=1)"`.
 
     NaN if there is no such traffic.
     """

@@ -24,8 +24,9 @@ def completion_time(
 ) -> Floats:
     """Completion times of transfers (or pages, transactions, objects), all or those of one class of sizes.
 
-    From the start of the clock to the last byte (FCT, flow completion time); `at_least` and `below` choose
-    by size in bytes. Only finished ones: an unfinished one has no time, and `unfinished_pages` counts it.
+    From the start of the transfer's clock (SYN or request, as the application says) to its last byte (FCT,
+    flow completion time); `at_least` and `below` choose by size in bytes. Unfinished transfers have no
+    completion time; `unfinished_pages` counts them.
 
     In the order of the records. Reduce them by `within`.
     """
@@ -41,14 +42,12 @@ _SHARES = (np.arange(100) + 0.5) / 100
 
 @metric(unit="s", low=0, many=True, tables=["objects"])
 def delay_quantiles(run: RunView, *, kind: Kind = "page", traffic: str | None = None) -> list[float]:
-    """Delay at the middle of every per cent of the pages (or files, transactions, objects), for
-    distributions.
+    """Quantiles of the delay of pages (or files, transactions, objects), for figures of distributions.
 
-    One hundred values, the quantiles 0.5 %, 1.5 %, …, 99.5 % of the delays; an unfinished one counts as
-    longer than every finished one, so the last quantiles are missing (NaN) where more than so many are
-    unfinished.
+    One hundred values: the quantiles 0.5 %, 1.5 %, …, 99.5 %. An unfinished page counts as longer than every
+    finished one; quantiles that fall among unfinished ones are NaN.
 
-    There are no values if there is no such object.
+    The list is empty if there is no such object.
     """
     delays = np.sort(objects(run, kind, traffic).delay_s)
     if len(delays) == 0:
@@ -64,20 +63,20 @@ def median_delay(
 ) -> float:
     """Median delay of pages (or files, transactions, objects).
 
-    From the clock of a page (SYN or request, as the application says) to the last byte of its last object; of
-    a file from its clock (by default its SYN) to its last byte in order. The median of all clients together
-    (`pool = "all"`), or the mean over clients of each one's median (`pool = "client"`). Those unfinished at
-    the end count as longer than all finished ones (right-censored), so that leaving them out cannot make a
-    slow network look fast.
+    The delay of a page is from the start of its clock (SYN or request, as the application says) to the last
+    byte of its last object; that of a file from its clock (by default its SYN) to its last byte in order. The
+    median is over all clients together (`pool = "all"`), or it is the mean of the medians of all clients
+    (`pool = "client"`). Pages unfinished at the window's end count as longer than all finished ones
+    (right-censored): leaving them out would make a slow network look fast.
 
-    NaN if there are none.
+    NaN if there are none, or if the median falls among the unfinished.
     """
     return pooled_median(run, kind, traffic, pool)
 
 
 @metric(unit="B", low=0, many=True, tables=["objects"])
 def object_bytes(run: RunView, *, kind: Kind = "object", traffic: str | None = None) -> Floats:
-    """Sizes of single pages, files, transactions or objects; only finished ones.
+    """Sizes of finished pages, files, transactions or objects.
 
     In the order of the records.
     """
@@ -87,10 +86,7 @@ def object_bytes(run: RunView, *, kind: Kind = "object", traffic: str | None = N
 
 @metric(unit="1", low=0, tables=["objects"])
 def objects_finished(run: RunView, *, traffic: str | None = None, kind: Kind = "page") -> float:
-    """Number of pages (or files, transactions, objects) that began and were finished.
-
-    Counts those that began in the window.
-    """
+    """Number of pages (or files, transactions, objects) that began and were finished in the window."""
     return float(np.count_nonzero(objects(run, kind, traffic).finished))
 
 
@@ -100,9 +96,8 @@ def unfinished_pages(
 ) -> float:
     """Number of pages not finished when the window ended, or lost with a connection that was given up.
 
-    Counts those that began in the window.
-
-    With `share` as a share of all that began. `kind`: page, file, transaction or object.
+    Counts those that began in the window. With `share` as a share of all that began. `kind`: page, file,
+    transaction or object.
     """
     sample = objects(run, kind, traffic)
     count = float(np.count_nonzero(~sample.finished))
@@ -111,7 +106,7 @@ def unfinished_pages(
 
 @metric(unit="1/s", low=0, tables=["objects"])
 def transaction_rate(run: RunView, *, traffic: str | None = None) -> float:
-    """Transactions per second: those that began and ended in the window, over its length.
+    """Transactions per second: those that began and ended in the window, over the window's length.
 
     RFC 2884, section 5.3, and netperf's TCP_CRR: requests with their complete responses per second.
 
