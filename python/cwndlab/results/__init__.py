@@ -1,1 +1,1 @@
-"""The results of a run: as values, tables, figures, files and a folder."""
+"""The results of a run: values, tables, figures, and the result folder."""

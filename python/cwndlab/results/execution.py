@@ -1,4 +1,4 @@
-"""Runs a study and hands over its results: what `cwndlab.run` and the command line call."""
+"""Runs a study and returns its results; called by `cwndlab.run` and the command line."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from cwndlab.study.study_spec import StudySpec
 
 
-#: Takes each finished replicate: its cell, its number and its values.
+#: Called with each finished replicate: its cell, its number and its values.
 Finished = Callable[[str, int, Mapping[str, Value]], None]
 
 
@@ -62,10 +62,10 @@ def run_study(
     judged: Callable[[RunResult], None] = lambda result: None,
     **more: Unpack[OptionFields],
 ) -> RunResult:
-    """Runs a loaded study; `more` are fields of the options by their names, None where not given.
+    """Runs a study; `more` are fields of the options by their names, None where not given.
 
     `planned` is called before the first run, `finished` with each replicate, `judged` once verdicts.csv and
-    claims.csv are written: the figures of the report are still to be drawn then.
+    claims.csv are written, before the figures of the report are drawn.
     """
     options = chosen_options(options, more)
     plan = checked_plan(study, options)
@@ -74,14 +74,14 @@ def run_study(
 
 
 def checked_plan(study: StudySpec, options: RunOptions) -> Plan:
-    """The plan of a study with its cells compiled; StudyError for what no run with these options could do."""
+    """The plan of a study, compiled and checked; StudyError if a run with these options is not possible."""
     plan = sound_plan(study, options)
     check_backend(plan, options)
     return plan
 
 
 def sound_plan(study: StudySpec, options: RunOptions) -> Plan:
-    """The plan of a study; StudyError for what no run on any backend could do or show."""
+    """The plan of a study, with all checks that do not depend on the backend; StudyError if one fails."""
     stop_loading()
     plan = make_plan(study, replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
     plan.check()
@@ -90,9 +90,9 @@ def sound_plan(study: StudySpec, options: RunOptions) -> Plan:
 
 
 def check_outputs(plan: Plan) -> None:
-    """StudyError for a table, figure or claim that no run of the study could show.
+    """StudyError for a table, figure or claim that the study's cells cannot show.
 
-    A plan of some cells only is no error: the whole study's are looked at.
+    If the plan is restricted to some cells, those of the whole study are checked.
     """
     study = plan.study
     if study.document.chosen:
@@ -110,7 +110,7 @@ def run_plan(
     finished: Finished | None = None,
     judged: Callable[[RunResult], None] = lambda result: None,
 ) -> RunResult:
-    """Runs what `checked_plan` made with these options."""
+    """Runs a plan that `checked_plan` made with these options."""
     began = datetime.now(UTC)
     study = plan.study
     shared = _open_shared_store(options, study)
@@ -150,14 +150,14 @@ def run_plan(
 
 
 def gather_results(campaign: Campaign, folder: Path | None = None) -> RunResult:
-    """The results of a plan that was run, or opened in its folder."""
+    """The results of a campaign that was run now, or opened from its folder."""
     records = RecordTables([cell.id for cell in campaign.plan.cells], campaign)
     results, choices = campaign.results(), campaign.variations()
     return RunResult(campaign.plan, results, records, campaign, campaign.failures, choices, folder)
 
 
 def _shown_budgets(plan: Plan) -> Mapping[str, Collection[str]]:
-    """The kinds of objects whose time budgets the study's figures show, by cell."""
+    """For each cell, the kinds of objects whose time budgets the study's figures show."""
     if not any(figure.kind == "budget" for figure in plan.study.outline.figures):
         return {}
     shown: Mapping[str, Collection[str]]
@@ -173,7 +173,7 @@ def _run_into(
     began: datetime,
     judged: Callable[[RunResult], None],
 ) -> RunResult:
-    """Runs into a folder and writes its report, unless it has that of the same inputs."""
+    """Runs into a folder and writes its report, unless the folder has the report of the same inputs."""
     study = campaign.plan.study
     inputs = folders.inputs(campaign, folder) if kernel is None else ""
     finished_before = bool(inputs) and folders.has_report_for(folder, inputs)
@@ -184,7 +184,7 @@ def _run_into(
     try:
         campaign.run()
     finally:
-        # Until its git has begun, that process has the store's lock, too: a fork copies what is open.
+        # `Commit` forks git, and until git runs, the forked process also holds the store's lock.
         if commit is not None:
             commit.wait()
     result = gather_results(campaign, folder)
@@ -206,7 +206,7 @@ def _run_into(
 
 
 def _open_shared_store(options: RunOptions, study: StudySpec) -> SharedStore | None:
-    """The store that others share, made if it is new; StudyError if processes could not share it."""
+    """The shared store of `--store`, made if it is new; StudyError if processes cannot share it."""
     if options.store is None:
         return None
     if (options.cluster is not None or _has_own_code(study)) and str(options.store).startswith("memory:"):
@@ -220,7 +220,7 @@ def _open_shared_store(options: RunOptions, study: StudySpec) -> SharedStore | N
 def _provenance(
     campaign: Campaign, options: RunOptions, kernel: KernelExecutor | None, began: datetime, commit: Commit
 ) -> dict[str, Any]:
-    """What provenance.json says of a run."""
+    """The content of provenance.json for a run."""
     public = campaign.shared.public_place if campaign.shared is not None else None
     count = options.threads or available()
     workers = ("process", "processes") if _has_own_code(campaign.plan.study) else ("thread", "threads")
@@ -254,9 +254,9 @@ def _provenance(
 
 
 def report_again(folder: Path, *, pictures: bool = False) -> Path:
-    """Writes the report of a finished run again, its figures also as PDF and PNG if wanted; its path.
+    """Writes the report of a finished run again and returns its path; `pictures` adds PDF and PNG files.
 
-    OutputError if the folder has no results, or if what another version ran would have to be run again.
+    OutputError if the folder has no results, or if runs of another version would have to be repeated.
     """
     with folders.open_folder(folder) as (campaign, content):
         if not campaign.is_of_this_version:
@@ -277,13 +277,13 @@ def _executor(options: RunOptions, study: StudySpec, progress: Progress) -> Exec
 
 
 def _has_own_code(study: StudySpec) -> bool:
-    """Whether runs call code of the user's that other processes can run; a notebook's metrics are none."""
+    """Whether runs call the user's own code and can do so in other processes; metrics of notebooks cannot."""
     own = own_code(quantity.metric for quantity in study.outline.quantities)
     return bool(study.laws) or (bool(own) and all(code.whole for code in own))
 
 
 def find_kernel_executor(options: RunOptions, plan: Plan) -> KernelExecutor | None:
-    """Who runs the cells of a plan on a kernel; None for the simulator."""
+    """The executor that runs the cells of a plan on a kernel; None for the simulator."""
     if options.backend == "simulator":
         return None
     return kernels().executor(options, plan)
@@ -307,16 +307,16 @@ def _rule(study: StudySpec, plan: Plan, until: float | None) -> StoppingRule | N
 
 
 class ComparedKernel(Protocol):
-    """A kernel's numbers next to the simulator's, which an application compares."""
+    """A kernel's results next to the simulator's, as `apps/twin` compares them."""
 
     def draw(self) -> Sequence[Drawing]:
-        """The study's figures, of both."""
+        """The study's figures, each with the numbers of both."""
 
     def save(self, directory: Path) -> None:
         """Writes agreement.csv."""
 
     def view(self) -> TwinView:
-        """What the report shows; some runs may be simulated again for it."""
+        """The comparison as the report shows it; may simulate some runs again."""
 
 
 def write_report(
@@ -327,11 +327,10 @@ def write_report(
     pictures: bool = False,
     on_verdicts: Callable[[], None] = lambda: None,
 ) -> Path:
-    """Writes verdicts, figures and the report of a run into its folder; the page's path.
+    """Writes verdicts, figures and the report of a run into its folder, and returns the report's path.
 
-    The simulator's runs next to a kernel's, time budgets and explanations of waits come first, as
-    they may run something. `content` is that of provenance.json; `on_verdicts` is called once the verdicts
-    are written.
+    May first run cells on the simulator: for a kernel's runs, and for figures of time budgets or over time.
+    `content` is that of provenance.json; `on_verdicts` is called once the verdicts are written.
     """
     study, folder = campaign.plan.study, result.folder
     assert folder is not None
@@ -362,7 +361,7 @@ def write_report(
 
 
 def _find_twin(campaign: Campaign, result: RunResult, judged: judge.Judged) -> ComparedKernel | None:
-    """The simulator's results of a kernel's plan; None for other runs, or if the simulator has none."""
+    """The simulator's results next to a kernel's; None for other runs, or if the simulator has none."""
     if not campaign.backend or campaign.plan.has_programs:
         return None
     twin: ComparedKernel | None = import_module("cwndlab.apps.twin.kernel_twin").simulate_twin(result, judged)
@@ -370,7 +369,7 @@ def _find_twin(campaign: Campaign, result: RunResult, judged: judge.Judged) -> C
 
 
 def _differences(judged: judge.Judged, result: RunResult) -> DifferencesView:
-    """What may explain how numbers differ from the published ones."""
+    """Possible explanations of differences from published numbers, as the report shows them."""
     if not judged.judgements and not result.variations:
         return DifferencesView()
     explain = import_module("cwndlab.apps.reproduction.differences").view
@@ -379,7 +378,7 @@ def _differences(judged: judge.Judged, result: RunResult) -> DifferencesView:
 
 
 def find_windows(campaign: Campaign, results: Results) -> dict[tuple[str, str], tuple[float, float]]:
-    """Start and end, in seconds, of what the metric of each quantity measures in each cell."""
+    """For each cell and quantity with a metric, start and end (s) of the window that is measured."""
     windows = {}
     for quantity in campaign.plan.study.outline.quantities:
         for cell in results.cells if quantity.metric is not None else ():
@@ -389,6 +388,6 @@ def find_windows(campaign: Campaign, results: Results) -> dict[tuple[str, str], 
 
 
 def _find_live_view(result: RunResult, judged: judge.Judged, content: Mapping[str, Any]) -> LiveView:
-    """The cells of its tables that the page can run, or why it cannot."""
+    """The cells that the report's page can run, or why it can run none."""
     view: LiveView = import_module("cwndlab.apps.live.runnable").live_view(result, judged, content)
     return view

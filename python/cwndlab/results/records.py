@@ -16,7 +16,7 @@ from cwndlab.runs.single_run import Recorded, with_probes
 
 from .result_folder import with_cell
 
-#: Tables that a probe gives: what has to be in the scenario's probes for each.
+#: For each table that a probe fills, the changes of the scenario's probes that switch the table on.
 PROBES: dict[str, Callable[[Mapping[str, Any]], Mapping[str, object]]] = {
     "cwnd": lambda scenario: {"cwnd": True},
     "queues": lambda scenario: {"queues": [bottleneck(scenario["links"])]},
@@ -32,20 +32,20 @@ PROBES: dict[str, Callable[[Mapping[str, Any]], Mapping[str, object]]] = {
 class RecordTables(Mapping[str, pa.Table]):
     """The record tables of the selected cells, as Arrow tables with the names of flows and links.
 
-    ``records["segments"]`` is that of each cell's first replicate, ``records("segments", replicate=3)`` that
-    of another; `cell` names the cell, `flow` the traffic (with ".0", ".1", … if there are several instances),
-    `link` a direction such as "r1>r2". Times are in nanoseconds. ``run.sel({"iw": 4}).records`` has the
-    tables of fewer cells.
+    ``records["segments"]`` is the table of each cell's first replicate, ``records("segments", replicate=3)``
+    of another replicate. Columns: `cell`, `flow` (with ".0", ".1", … if there are several instances), `link`
+    (a direction such as "r1>r2"), and others. Times are in nanoseconds. ``run.sel({"iw": 4}).records`` has
+    the tables of fewer cells.
 
-    A run that is not kept is simulated again, which gives the same to the bit. So is one whose probe was off:
-    `cwnd`, `limits`, `states`, `timeouts`, `delays`, `accecn`, `queues` (of the bottleneck), `segments` (at
-    the first flow's sender). "budget" is where the time went, as `RunResult.budget` gives it.
+    A run whose records were not kept is simulated again, with identical results. So is a run without the
+    probe of a table: `cwnd`, `limits`, `states`, `timeouts`, `delays`, `accecn`, `queues` (of the
+    bottleneck), `segments` (at the first flow's sender). "budget" is the table of `RunResult.budget`.
 
-    A pyarrow Table has ``__arrow_c_stream__``: polars, pandas and DuckDB take it without a copy.
+    polars, pandas and DuckDB read a pyarrow Table without a copy, by its ``__arrow_c_stream__``.
     """
 
     def __init__(self, cells: Sequence[str], source: Recorded) -> None:
-        """`source` gives the tables of each cell's replicates."""
+        """`source` has the tables of each replicate of the cells."""
         self._cells = cells
         self._made: dict[tuple[str, int], pa.Table] = {}
         self.source = source
@@ -54,12 +54,12 @@ class RecordTables(Mapping[str, pa.Table]):
         return self(name)
 
     def __iter__(self) -> Iterator[str]:
-        """The tables that were recorded."""
+        """The names of the tables that the first replicates of the cells recorded."""
         recorded = (item for cell in self._cells for item in self.source.tables(cell, 0).items())
         return iter(sorted({name for name, table in recorded if name not in PROBES or table.num_rows}))
 
     def __contains__(self, name: object) -> bool:
-        """Whether the table was recorded; nothing is simulated."""
+        """Whether the table was recorded; simulates nothing."""
         return name in set(self)
 
     def __len__(self) -> int:
@@ -85,8 +85,8 @@ class RecordTables(Mapping[str, pa.Table]):
 
         Args:
             name: "connections", "objects", "links", "cwnd", "queues", "segments", "limits", …
-            cell: of this one alone, by its name (`run.cells` lists them); `run.sel` selects by axes.
-            replicate: which one, from 0.
+            cell: the name of a single cell (`run.cells` lists them); `run.sel` selects by axes.
+            replicate: the replicate's number, from 0.
 
         Returns:
             The table; times are in nanoseconds, other units in the names of columns.
@@ -106,7 +106,7 @@ class RecordTables(Mapping[str, pa.Table]):
         return self._made[name, replicate]
 
     def read_cell(self, name: str, cell: str, replicate: int) -> pa.Table:
-        """The table of one run, without a column `cell`."""
+        """The table of one replicate of a cell, without a column `cell`."""
         if name == "budget":
             time_budgets = import_module("cwndlab.apps.diagnosis.time_budgets")
             table: pa.Table = time_budgets.budget_table(self.source, cell, replicate)
@@ -120,7 +120,7 @@ class RecordTables(Mapping[str, pa.Table]):
         return with_names(tables[name], tables.get("connections"), scenario)
 
     def only_cell(self) -> str:
-        """The one cell that is selected; NotFoundError if there are several."""
+        """The name of the only selected cell; NotFoundError if several are selected."""
         if len(self._cells) > 1:
             raise NotFoundError(
                 f"{len(self._cells)} cells are selected; select one by axes, run.sel({{AXIS: VALUE, …}}), or "
@@ -134,7 +134,7 @@ def _cells_text(cells: Sequence[str]) -> str:
 
 
 def with_names(table: pa.Table, connections: pa.Table | None, scenario: Mapping[str, Any]) -> pa.Table:
-    """The table with `flow` and `link` as names; one that has `connection` alone gets its flow."""
+    """The table with names of flows and links instead of indices; a column `connection` alone adds `flow`."""
     flows = [str(entry["name"]) for entry in scenario["traffic"]]
     links = [str(link["name"]) for link in scenario["links"]]
     columns = table.column_names
@@ -154,7 +154,7 @@ def with_names(table: pa.Table, connections: pa.Table | None, scenario: Mapping[
 
 
 def rows_of_flow(table: pa.Table, flow: str | None) -> pa.Table:
-    """The rows of a flow, by its name or that of one instance; NotFoundError names the nearest."""
+    """The rows of a flow, by its name or that of an instance; NotFoundError names the nearest."""
     if flow is None:
         return table
     column = table.column("flow")
@@ -164,7 +164,7 @@ def rows_of_flow(table: pa.Table, flow: str | None) -> pa.Table:
 
 
 def _words(indices: pa.Array | pa.ChunkedArray, words: list[str]) -> pa.Array:
-    """A dictionary column of these words."""
+    """A dictionary column: for each index its word."""
     if isinstance(indices, pa.ChunkedArray):
         indices = indices.combine_chunks()
     return pa.DictionaryArray.from_arrays(indices.cast(pa.int32()), pa.array(words, pa.string()))

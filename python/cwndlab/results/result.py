@@ -1,6 +1,6 @@
 """The results of a study: statistics, records, figures.
 
-What draws and explains is imported when it is called: most runs end without.
+Modules that draw or explain are imported only when called, because most runs never need them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cwndlab.study.study_spec import StudySpec
 
 
-#: Attributes that it had once, and what to write.
+#: Attributes that `RunResult` had in earlier versions, and what to write instead.
 _FORMER = {
     "table": "every value is in the table `values`",
     "keys": "write list(run), or run.quantities for their units",
@@ -50,25 +50,25 @@ _FORMER = {
 
 @dataclass(eq=False, repr=False)
 class RunResult:
-    """A study's results: numbers in `estimates` and `values`, packets in `records`; `sel` selects."""
+    """A study's results: numbers in `estimates` and `values`, packets in `records`; `sel` selects cells."""
 
     SELECTED: ClassVar[str] = "run.sel({})"
 
     plan: Plan
     results: Results
     records: RecordTables
-    #: The campaign that ran: it counts what was run, and what was kept from before.
+    #: The campaign that ran: counts the replicates that it ran and those that were stored before.
     campaign: Campaign
-    #: Runs that failed; the others are there.
+    #: Runs that failed; the results are those of the others.
     failures: list[Failure]
-    #: The results under each choice of `--sensitivity` that was run.
+    #: The results with each choice of `--sensitivity` that was run.
     variations: list[Variation]
     #: The result folder; None if everything stayed in memory.
     folder: Path | None = None
     report: Path | None = None
-    #: The simulator's results of the same plan, next to those of a kernel in a report.
+    #: If these are a kernel's results, the simulator's of the same plan, for the report.
     simulated: Results | None = None
-    #: The results before cells were selected; None if none were.
+    #: The results of all cells, if `sel` selected some; otherwise None.
     of_all_cells: Results | None = None
 
     @property
@@ -96,24 +96,23 @@ class RunResult:
 
     @property
     def cells(self) -> pa.Table:
-        """The selected cells: `cell`, which the tables of records have, too, and the axes."""
+        """The selected cells: columns `cell` (a name, also in the tables of records) and the axes."""
         return self._tables.cells()
 
     @check_arguments
     def sel(self, axes: Mapping[str, object] | None = None, /, **more: object) -> RunResult:
-        """The results of the cells with these values of axes, as `sel` of xarray.
+        """The results of the cells with these values of axes, like `sel` in xarray.
 
         >>> run.sel(buffer=2).axes
         {'buffer': [2]}
 
         Args:
-            axes: for each axis a value as `study.set` takes it (10, "10Mbps"), several values in a list or an
-                array, or those from one number to another, `slice(1, 4)`. None stands for the cells without
-                the axis.
-            more: the same as keywords; `cell` stands for the names of cells.
+            axes: for each axis a value as in `study.set` (10, "10Mbps"), several values in a list or an
+                array, or a range of numbers, `slice(1, 4)`. None selects the cells without the axis.
+            more: the same as keywords; `cell` selects by the names of cells.
 
         Returns:
-            Results of these cells alone; `axes` has the values that are left.
+            The results of only these cells; `axes` has the remaining values.
 
         Raises:
             NotFoundError: there is no such axis, or no cell with these values.
@@ -144,14 +143,14 @@ class RunResult:
         ('%', True)
 
         Args:
-            quantity: one of `quantities`, of one number for each run.
+            quantity: one of `quantities`, with one number for each run.
 
         Returns:
-            Value and 95 % interval in the quantity's `unit`; the ends are NaN where there is no interval.
+            Value and 95 % interval in the quantity's `unit`; the ends are NaN if there is no interval.
 
         Raises:
             NotFoundError: there is no such quantity, or several cells are selected.
-            ArgumentError: the quantity has many values for each run; `samples` gives them.
+            ArgumentError: the quantity has many values for each run; `samples` has them.
 
         """
         check_quantity(self.results, quantity, many=False)
@@ -159,7 +158,7 @@ class RunResult:
 
     @property
     def estimates(self) -> Estimates:
-        """Every quantity that is a number, of every selected cell, with its 95 % interval; prints as a table.
+        """A row for each selected cell and quantity with one number per run, with its 95 % interval.
 
         Columns: `cell`, the axes in their own types, `quantity`, `unit`, `value`, `ci_low`, `ci_high`,
         `replicates`, `method`, `warning` (why the interval may be too narrow).
@@ -171,18 +170,18 @@ class RunResult:
 
     @property
     def sensitivity(self) -> Estimates:
-        """The same under each choice of `--sensitivity` that was run: `choice` and `setting` name it.
+        """The estimates with each choice of `--sensitivity` that was run; `choice` and `setting` name it.
 
-        Only the selected cells that a choice changes are listed; the others are as in `estimates`.
+        Has only the selected cells that a choice changes; the others are as in `estimates`.
         """
         return self._tables.under(self.variations)
 
     @property
     def values(self) -> pa.Table:
-        """Every value that is a number: a row for each selected cell, replicate and quantity.
+        """The value of each quantity with one number per run: a row for each selected cell and replicate.
 
         Columns: `cell`, the axes in their own types, `replicate` (from 0), `quantity`, `unit`, `value` (NaN
-        where it could not be measured).
+        if it could not be measured).
 
         >>> run.values.column_names
         ['cell', 'buffer', 'replicate', 'quantity', 'unit', 'value']
@@ -191,13 +190,13 @@ class RunResult:
 
     @check_arguments
     def samples(self, quantity: str) -> pa.Table:
-        """The values of a quantity that has one for each page, packet or other object, in each selected cell.
+        """The values of a quantity with one for each page, packet or other object, in each selected cell.
 
         >>> web.samples("page_delays").column_names[-5:]
         ['replicate', 'index', 'quantity', 'unit', 'value']
 
         Args:
-            quantity: one of `quantities`, of many values for each run.
+            quantity: one of `quantities`, with many values for each run.
 
         Returns:
             Columns `cell`, the axes, `replicate`, `index` (from 0, in the order of the objects), `quantity`,
@@ -213,21 +212,21 @@ class RunResult:
 
     @check_arguments
     def __getitem__(self, quantity: str) -> Samples:
-        """A quantity of the selected cells, to be compared and computed with.
+        """One quantity of the selected cells, to compare and compute with.
 
         >>> run["share"].sel(flow="bbr1").compare("ratio", to={"buffer": 0.5}).axes
         {'buffer': [2]}
 
         Args:
-            quantity: its name; what is measured for each flow goes by its name without the flow's, and `flow`
-                is one of its axes.
+            quantity: the quantity's name. For quantities measured for each flow ("share_bbr1"), the name
+                without the flow ("share"): `flow` is then an axis.
 
         Returns:
-            Its numbers, one for each cell and flow.
+            The numbers, one for each cell and flow.
 
         Raises:
             NotFoundError: there is no such quantity.
-            ArgumentError: it has many values for each run; `samples` gives them.
+            ArgumentError: the quantity has many values for each run; `samples` has them.
 
         """
         flows = group_flows(self.study.outline.quantities).get(quantity, {})
@@ -238,32 +237,32 @@ class RunResult:
         return Samples.from_results(self.results, quantity, flows)
 
     def __iter__(self) -> Iterator[str]:
-        """The names that `run[NAME]` takes; a quantity that is measured for each flow has one name."""
+        """The names that `run[NAME]` takes; quantities measured for each flow share one name."""
         groups = group_flows(self.study.outline.quantities)
         names = {own: name for name, flows in groups.items() for own in flows.values()}
         infos = self.results.labels.quantities
         return iter(dict.fromkeys(names.get(own, own) for own, labels in infos.items() if not labels.many))
 
     def __contains__(self, quantity: object) -> bool:
-        """Whether `run[NAME]` has numbers."""
+        """Whether there is a quantity `run[quantity]`."""
         return quantity in (*self, *self.quantities)
 
     def compare(self, other: RunResult, kind: str = "difference") -> Estimates:
-        """Every number next to that of the same cell in another run: ours against theirs.
+        """Every number compared with that of the same cell in another run.
 
-        Runs with the same seed are compared in pairs, as cells of one run are.
+        Runs with the same seed are compared in pairs, like cells of one run.
 
         >>> longer = study.set({"run.duration": "3s"}).run()
         >>> longer.compare(run, "ratio")["significant"].type
         DataType(bool)
 
         Args:
-            other: the run to compare with, as of a changed study or another version.
-            kind: "difference", "ratio", "increase" or "decrease", as of `Samples.compare`.
+            other: the run to compare with, for instance of a changed study or another version.
+            kind: "difference", "ratio", "increase" or "decrease", as in `Samples.compare`.
 
         Returns:
-            A row for each cell and quantity that both have, as of `estimates`. `other` is the other run's
-            number, `significant` whether the interval of the difference leaves out 0.
+            A row for each cell and quantity that both have, as in `estimates`. `other` is the other run's
+            number, `significant` whether the interval of the difference excludes 0.
 
         Raises:
             ArgumentError: there is no such comparison.
@@ -285,12 +284,12 @@ class RunResult:
             raise AttributeError(f"RunResult has no `{name}`{right}", name="" if right else name, obj=self)
 
     def to_xarray(self) -> xarray.Dataset:
-        """Every value as an xarray Dataset: a variable for each quantity that is a number.
+        """All values as an xarray Dataset: a variable for each quantity with one number per run.
 
-        Its dimensions are the study's axes and `replicate`; NaN marks where a combination was not run or a
-        value could not be measured. Where cells have different axes, the dimension `cell` takes their place,
-        and the axes are coordinates along it. Attributes: `units` and `long_name` of variables, `title`,
-        `study`, `seed` and `cwndlab_version` of the dataset.
+        The dimensions are the study's axes and `replicate`; values of combinations that were not run or could
+        not be measured are NaN. If cells have different axes, the dimension `cell` takes their place, and the
+        axes are coordinates along it. Attributes: `units` and `long_name` of variables, `title`, `study`,
+        `seed` and `cwndlab_version` of the dataset.
 
         >>> dict(run.to_xarray()["share_bbr1"].sizes)
         {'buffer': 2, 'replicate': 3}
@@ -303,13 +302,13 @@ class RunResult:
         return self._tables.dataset({**study, "cwndlab_version": _core.version()})
 
     def widget(self) -> PageWidget:
-        """The report, which runs its cells, as a widget for a notebook.
+        """The report, in which cells can be run, as a widget for a notebook.
 
         >>> run.widget()  # doctest: +ELLIPSIS
         <...>
 
         Raises:
-            OutputError: the run left no report (no folder was given), or cannot be read.
+            OutputError: the run wrote no report (no folder was given), or it cannot be read.
             ExtraError: anywidget is not installed.
 
         """
@@ -327,15 +326,15 @@ class RunResult:
 
     @check_arguments
     def budget(self, kind: str | None = None, flow: str | None = None, *, replicate: int = 0) -> pa.Table:
-        """Where the time of each finished object and each connection went in a run of the selected cell.
+        """The time budgets of a run of the selected cell: where objects and connections spent their time.
 
         >>> run.sel(buffer=2).budget("connection", "bbr1").column_names
         ['flow', 'kind', 'index', 'start_ns', 'end_ns', 'part', 'spent_ns']
 
         Args:
-            kind: "page", "file", "transaction", "object" or "connection"; default: all.
+            kind: "page", "file", "transaction", "object" (finished ones) or "connection"; default: all.
             flow: the traffic's name in the study, or one instance of it ("web.1"); default: all.
-            replicate: from 0.
+            replicate: the replicate's number, from 0.
 
         Returns:
             A row for each part that took time: `flow`, `kind`, `index` (of a connection its serial number),
@@ -359,9 +358,9 @@ class RunResult:
         longest: int = 5,
         replicate: int = 0,
     ) -> Diagnosis:
-        """What limited a sender at a moment, and what led there; or the longest waits of a flow.
+        """Explains what limited a sender at a moment and why, or the longest waits of a flow.
 
-        Of a QUIC stack, which does not report what it waited for, the summary only.
+        QUIC stacks do not report what they wait for; for these there is only a summary.
 
         >>> [*run.sel(buffer=2).explain("cubic", longest=1).to_dict()]
         ['cause', 'waits_known', 'connections', 'waited_s', 'waits', 'notes']
@@ -369,8 +368,8 @@ class RunResult:
         Args:
             flow: the traffic's name in the study, or one instance of it ("web.1"); default: the first.
             at: the moment, as "14.4s" or in seconds; default: the longest waits.
-            longest: how many waits, without `at`.
-            replicate: from 0.
+            longest: the number of waits, without `at`.
+            replicate: the replicate's number, from 0.
 
         Returns:
             The diagnosis: `print` shows it in sentences; `waits`, `waited_s`, `cause` and `to_dict()` are for
@@ -383,14 +382,14 @@ class RunResult:
         """
         moment = None if at is None else seconds("at", at)
         chosen = self.records.only_cell()
-        # An application, which the core knows by its name alone.
+        # Called by its name: the core does not import applications.
         explain = import_module("cwndlab.apps.diagnosis.explanation").explain_run
         diagnosis: Diagnosis = explain(self.campaign, chosen, replicate, flow, moment, longest)
         return diagnosis
 
     @property
     def claims(self) -> pa.Table:
-        """The verdict on each claim of the study, by the selected cells.
+        """The verdict on each claim of the study, judged by the selected cells only.
 
         Columns: `claim`, `section`, `verdict` ("holds", "fails", "undecided", …), `detail`, `text`, `assert`,
         `cause`.
@@ -417,16 +416,16 @@ class RunResult:
 
     @check_arguments
     def discrepancies(self, *, budgets: bool = False) -> list[Discrepancy]:
-        """The published numbers that ours differ from or only follow in trend (docs/guide/differences.md).
+        """The published numbers that are not reproduced, or only in their trend (docs/guide/differences.md).
 
-        Each has the choices of `--sensitivity` that were run and move it: by how much, and whether nearer to
-        the published value. `print` shows it in sentences; `to_dict()` is for programs.
+        Each lists the choices of `--sensitivity` that move our number: by how much, and whether nearer to the
+        published value. `print` shows it in sentences; `to_dict()` is for programs.
 
         >>> run.discrepancies()  # a study without published numbers has none
         []
 
         Args:
-            budgets: whether to simulate two runs of each again, to compare where its objects' time goes.
+            budgets: whether to simulate two runs for each again, and compare the time budgets of objects.
 
         """
         find = import_module("cwndlab.apps.reproduction.differences").discrepancies_of_cells
@@ -438,8 +437,9 @@ class RunResult:
 
     @check_arguments
     def figure(self, id_: str) -> Drawing:
-        """A figure of the study, drawn from these results; a notebook shows it, `svg_file` and `png()` are
-        its files.
+        """A figure of the study, drawn from these results.
+
+        A notebook shows it; `svg_file` and `png()` are its files.
 
         >>> run.figure("shares").figure
         'shares'
@@ -448,15 +448,15 @@ class RunResult:
             id_: the figure's id in the study.
 
         Raises:
-            NotFoundError: the study has no figure of this name.
-            StudyError: nothing was measured for it.
+            NotFoundError: the study has no figure of this id.
+            StudyError: nothing was measured for the figure.
 
         """
         return self._figures.drawing(id_)
 
     @check_arguments
     def chart(self, id_: str) -> alt.TopLevelMixin:
-        """A figure of the study as an Altair chart, to zoom into, restyle or save. Its data are `.datasets`.
+        """A figure of the study as an Altair chart, to zoom, restyle or save. Its data are in `.datasets`.
 
         >>> run.chart("shares").to_dict()["$schema"]  # doctest: +ELLIPSIS
         'https://vega.github.io/schema/vega-lite/...'
@@ -465,8 +465,8 @@ class RunResult:
             id_: the figure's id in the study.
 
         Raises:
-            NotFoundError: the study has no such figure.
-            StudyError: none of its cells was run.
+            NotFoundError: the study has no figure of this id.
+            StudyError: none of the figure's cells was run.
 
         """
         return self._figures.chart(id_)
@@ -483,8 +483,8 @@ class RunResult:
 
     @property
     def plot(self) -> Plots:
-        """Altair charts: `run.plot()` is the first figure, `run.sel(iw=4).plot.cwnd("cubic")`, `sequence`, …
-        are of single runs.
+        """Altair charts: `run.plot()` draws the study's first figure; methods such as
+        `run.sel(iw=4).plot.cwnd("cubic")` and `sequence` draw single runs.
         """
         plots: Plots = import_module("cwndlab.apps.notebook.plot").Plots(self.records, self._draw)
         return plots

@@ -1,4 +1,4 @@
-"""The result folder: made, checked, and filled with everything but the report."""
+"""The result folder: makes, checks and opens it, and writes all files in it but the report."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from cwndlab.study.study_spec import StudySpec
 
 _MARK = "provenance.json"
 _PACKAGE = Path(__file__).parent.parent
-#: Folders of the sources of congestion controls and metrics in Python.
+#: The folders in a result folder for sources of the user's own code, by the keys of provenance.json.
 _SOURCES = {"congestion_controls": "congestion_controls", "metrics": "own_metrics"}
 
 
@@ -56,14 +56,14 @@ def prepare(folder: Path, study: StudySpec) -> FolderStore:
             raise OutputError(f"{folder}: cannot be written; choose another folder")
     store = FolderStore(folder / "store")
     with output_errors(folder):
-        for left in folder.glob("*.tmp-*"):  # of a run that was killed while it wrote
+        for left in folder.glob("*.tmp-*"):  # files of a run that was killed while it wrote
             if not left.is_dir() or left.is_symlink():
                 unlink_inside(folder, left.name)
     return store
 
 
 def begin(folder: Path, study: StudySpec) -> None:
-    """Writes the study into the folder, and that its results are not finished."""
+    """Writes the study into the folder, and a provenance.json that says that its results are unfinished."""
     with output_errors(folder):
         write_inside(folder, STUDY, study_text(study).encode())
         _copy_beside(study, folder)
@@ -75,8 +75,8 @@ def begin(folder: Path, study: StudySpec) -> None:
 
 
 def inputs(campaign: Campaign, folder: Path) -> str:
-    """Digest of everything that results and report are made of: runs, measures, the study's files, and the
-    code of cwndlab by its files' sizes and times.
+    """Digest of all inputs of results and report: keys of runs and values, the study's files, and cwndlab's
+    code (the sizes and times of its files).
     """
     study = campaign.plan.study
     rule = campaign.rule
@@ -123,7 +123,7 @@ def _same_study(folder: Path, study: StudySpec) -> None:
 
 
 def study_text(study: StudySpec) -> str:
-    """The study as run: its own text, or generated if keys were changed or it was built in code."""
+    """The text of the study as run: its file's, or a generated one if keys were changed or it has no file."""
     document = study.document
     if document.text is not None and not document.changes:
         return document.text
@@ -137,18 +137,18 @@ def find_files(study: StudySpec) -> dict[str, bytes]:
         return {}
     names = [table.published for table in study.outline.tables if table.published is not None]
     names += [item.file for item in study.base.distributions.values() if item.file is not None]
-    # A choice that is not run may name a file that is not there.
+    # A sensitivity choice that is not run may name a file that does not exist.
     names += [trace for trace in _traces_in(study.raw) if (study.folder / trace).is_file()]
     names += [CLAIMS] if (study.folder / CLAIMS).is_file() else []
     contents = {name: read_copy(study.folder, resolve_inside(study.folder, name)) for name in names}
     for name in (README, "published/SOURCE.md"):
-        with suppress(OSError):  # the report does without, too
+        with suppress(OSError):  # optional files
             contents[name] = read_inside(study.folder, name, MAX_README)
     return contents
 
 
 def _traces_in(value: object) -> list[str]:
-    """The files of rates and delays that a part of a study names: a link, or what changes one."""
+    """The files with traces of rates or delays that a value in a study's tables names."""
     if isinstance(value, Mapping):
         own = value.get("trace")
         inside = [name for part in value.values() for name in _traces_in(part)]
@@ -157,7 +157,7 @@ def _traces_in(value: object) -> list[str]:
 
 
 def _copy_beside(study: StudySpec, folder: Path) -> None:
-    """Copies the claims and the files that the study names, so that the folder is a study of its own."""
+    """Copies the claims and the files that the study names, so that the folder's study can be run."""
     if study.folder is None or study.folder.resolve() == folder.resolve():
         return
     for name, content in find_files(study).items():
@@ -165,13 +165,13 @@ def _copy_beside(study: StudySpec, folder: Path) -> None:
 
 
 def write_provenance(folder: Path, content: Mapping[str, Any]) -> None:
-    """provenance.json, whole or not at all."""
+    """Writes provenance.json, whole or not at all."""
     with output_errors(folder):
         write_inside(folder, _MARK, _lines(content).encode())
 
 
 def _lines(content: Mapping[str, Any]) -> str:
-    """JSON with a line for each key and each element of a list: `indent` is thirty times slower."""
+    """JSON with a line for each key and each element of a list; `indent` would be thirty times slower."""
     lines = []
     for key, value in content.items():
         parts = [json.dumps(item, default=str) for item in value] if isinstance(value, list) else []
@@ -181,20 +181,20 @@ def _lines(content: Mapping[str, Any]) -> str:
 
 
 def stacks(plan: Plan) -> dict[str, Any]:
-    """What provenance.json says of the QUIC stacks: the crate and version of each."""
+    """The entry of provenance.json on QUIC stacks: the crate and version of each stack that the plan uses."""
     used = {name for cell in plan.cells for name in cell.compiled.stacks}
     versions = _core.stack_versions()
     return {"stacks": {name: versions[name] for name in sorted(used)}} if used else {}
 
 
 def kernel_laws(plan: Plan) -> dict[str, Any]:
-    """What provenance.json says of the congestion controls that only kernels have."""
+    """The entry of provenance.json on congestion controls that only kernels have."""
     laws = dict.fromkeys(law for cell in plan.cells for law in cell.compiled.kernel_laws)
     return {"kernel_laws": list(laws)} if laws else {}
 
 
 def keep_code(folder: Path, laws: Collection[LawCode], metrics: Collection[MetricCode]) -> dict[str, Any]:
-    """Copies the sources of the user's own code; what provenance.json says of it."""
+    """Copies the sources of the user's own code, and returns the entries of provenance.json on them."""
     kept = {}
     for key, codes in (("congestion_controls", laws), ("metrics", metrics)):
         sources = folder / _SOURCES[key]
@@ -210,7 +210,7 @@ def keep_code(folder: Path, laws: Collection[LawCode], metrics: Collection[Metri
 
 
 def _kept_code(folder: Path, content: Mapping[str, Any], key: str) -> Iterator[tuple[Any, str]]:
-    """What a finished run says of the user's own code, and each source; none is run."""
+    """The entries of provenance.json on the user's own code, each with its source; runs none of it."""
     for item in content.get(key, []):
         with output_errors(folder):
             file = Path(f"{item['name']}.py").name
@@ -218,7 +218,7 @@ def _kept_code(folder: Path, content: Mapping[str, Any], key: str) -> Iterator[t
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
-    """provenance.json of a result folder; OutputError if it is none."""
+    """The content of a result folder's provenance.json; OutputError if it is missing or says "unfinished"."""
     if not folder.exists():
         raise OutputError(f"{folder}: there is no such folder; `cwndlab run STUDY -o {folder}` makes it")
     try:
@@ -243,9 +243,9 @@ def with_cell(table: pa.Table, cell: str) -> pa.Table:
 
 @contextmanager
 def open_folder(folder: Path, kind: type[StudySpec] = StudySpec) -> Iterator[tuple[Campaign, dict[str, Any]]]:
-    """What a result folder holds, its study as this type, and its provenance.
+    """Opens a result folder: its campaign, whose study has the type `kind`, and its provenance.
 
-    OutputError if something in it is missing or damaged.
+    OutputError if something in the folder is missing or damaged.
     """
     with damage_as_error(folder), FolderStore(folder / "store", read_only=True) as store:
         content = read_provenance(folder)
@@ -265,7 +265,7 @@ def _load(folder: Path, kind: type[StudySpec], store: FolderStore, content: Mapp
         )
         for item, source in _kept_code(folder, content, "congestion_controls")
     }
-    # The kernels may be gone, or have been built elsewhere.
+    # From the folder's own list, because the kernels need not be on this machine.
     catalogue = replace(CATALOGUE, kernel_laws=partial(frozenset, stated.kernel_laws))
     text, claims = (_own_text(folder, name) for name in (STUDY, CLAIMS))
     if text is None:
@@ -283,7 +283,7 @@ def _load(folder: Path, kind: type[StudySpec], store: FolderStore, content: Mapp
 
 
 def _own_text(folder: Path, name: str) -> str | None:
-    """The text of a file of a result folder, None if there is none; OutputError if it is no plain file."""
+    """The text of a file in a result folder, None if it is missing; OutputError if it cannot be read."""
     try:
         return read_inside(folder, name, MAX_BYTES).decode("utf-8")
     except FileNotFoundError:
@@ -296,7 +296,7 @@ def _own_text(folder: Path, name: str) -> str | None:
 def _complete_campaign(
     folder: Path, plan: Plan, store: FolderStore, counts: Mapping[str, int], content: Mapping[str, Any]
 ) -> Campaign:
-    """The campaign of a folder that lacks nothing."""
+    """The campaign of a result folder; OutputError if the folder lacks values."""
     of_kernel = content.get("backend_keys", {})
     campaign = Campaign(
         plan,
@@ -309,11 +309,11 @@ def _complete_campaign(
         ids=content.get("value_ids", {}),
     )
     campaign.wanted |= {cell: counts[cell] for cell in campaign.wanted if cell in counts}
-    runs: dict[str, int] = {}  # of cells that are the same run, once
+    runs: dict[str, int] = {}  # by key, so that cells with the same runs count once
     for cell, n in campaign.wanted.items():
         runs[campaign.key(cell, 0)] = max(n, runs.get(campaign.key(cell, 0), 0))
     lacking = max(0, sum(runs.values()) - len(store))
-    if not lacking:  # no more than the store can hold
+    if not lacking:  # the store has as many runs as are wanted; looks whether it has these
         lacking = sum(
             not campaign.has_replicate(cell, k) for cell, n in campaign.wanted.items() for k in range(n)
         )
@@ -327,7 +327,7 @@ def _complete_campaign(
 
 
 def _why_lacking(campaign: Campaign, content: Mapping[str, Any]) -> str:
-    """Why a folder lacks values: their metrics are others today, the cells are, or something is damaged."""
+    """Why a folder lacks values: metrics have changed, cells compile differently, or runs are damaged."""
     stored = (
         campaign.store.values(key)
         for cell in campaign.wanted
@@ -342,7 +342,7 @@ def _why_lacking(campaign: Campaign, content: Mapping[str, Any]) -> str:
     return "runs are missing or damaged"
 
 
-#: More replicates than any run has.
+#: The largest number of replicates that is accepted in provenance.json.
 MOST_REPLICATES = 10_000_000
 _Count = Annotated[int, Field(ge=0, le=MOST_REPLICATES)]
 
@@ -352,16 +352,16 @@ class _Part(BaseModel):
 
 
 class StatedCell(_Part):
-    """A cell and its replicates."""
+    """An entry of provenance.json: a cell and its numbers of replicates."""
 
     id: str
     replicates: _Count
-    #: Replicates that were requested, failed ones included; versions before 0.4 do not state them.
+    #: Requested replicates, including failed ones; versions before 0.4 do not state them.
     requested: _Count | None = None
 
 
 class StatedMetric(_Part):
-    """A metric of the user's own, without its code."""
+    """An entry of provenance.json: a metric of the user's own, without its code."""
 
     name: str
     unit: str
@@ -374,7 +374,7 @@ class StatedMetric(_Part):
 
 
 class StatedLaw(_Part):
-    """A congestion control in Python, without its code."""
+    """An entry of provenance.json: a congestion control of the user's own, without its code."""
 
     name: str
     class_: str = Field(alias="class")
@@ -383,7 +383,7 @@ class StatedLaw(_Part):
 
 
 class Stated(_Part):
-    """What is read of provenance.json; whatever else it holds is for people."""
+    """The keys of provenance.json that are read back; the others are only for people."""
 
     study: str
     cwndlab: str
@@ -402,7 +402,7 @@ class Stated(_Part):
 
 
 def read_statements(file: Path, content: object) -> Stated:
-    """The statements of a provenance.json; OutputError with the first key that is wrong."""
+    """Checks the content of a provenance.json; OutputError with the first key that is wrong."""
     try:
         return Stated.model_validate(content)
     except ValidationError as error:
@@ -413,7 +413,7 @@ def read_statements(file: Path, content: object) -> Stated:
 
 @contextmanager
 def damage_as_error(folder: Path) -> Iterator[None]:
-    """Turns what the content of a folder, which no run has written so, leads to into an OutputError."""
+    """Turns exceptions caused by damaged content of a result folder into an OutputError."""
     try:
         yield
     except CwndlabError:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 _ARROW = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
 
-#: An estimate by the names of columns.
+#: One row of a table: its values by column name.
 Row: TypeAlias = "dict[str, str | float | bool | None]"
 #: Axes with their values.
 Axes: TypeAlias = "Mapping[str, Sequence[Scalar]]"
 
-#: The columns of tables, after those of the cell and its axes.
+#: The columns of tables after those of the cell and its axes, with their types.
 ESTIMATES = (
     dict.fromkeys(("quantity", "unit"), pa.string())
     | dict.fromkeys(("value", "ci_low", "ci_high"), pa.float64())
@@ -41,13 +41,13 @@ VALUES = {"replicate": pa.int64(), "quantity": pa.string(), "unit": pa.string(),
 SAMPLES = {"replicate": pa.int64(), "index": pa.int64()} | VALUES
 
 
-#: Most values of an axis that are printed.
+#: The largest number of values of an axis that are printed.
 SHOWN = 5
-#: Most estimates that are printed.
+#: The largest number of estimates that are printed.
 PRINTED = 60
 
 
-#: The types of columns that are no words.
+#: For columns of CSV files that are not text, how a word is converted, and the type.
 _TYPES: dict[str, tuple[Callable[[str], float | bool | str], pa.DataType]] = {
     **dict.fromkeys(("measured", "ci_low", "ci_high", "published"), (float, pa.float64())),
     **dict.fromkeys(("compatible", "close", "counted"), ("yes".__eq__, pa.bool_())),
@@ -56,10 +56,10 @@ _TYPES: dict[str, tuple[Callable[[str], float | bool | str], pa.DataType]] = {
 
 
 class Estimates:
-    """Estimates as a table that prints: a pyarrow table with a line for each.
+    """Estimates as a table, one per row, which prints readably.
 
-    pandas, polars and DuckDB take it as it is: `pd.DataFrame(estimates)`, `pl.DataFrame(estimates)`;
-    `pl.from_arrow` takes `to_arrow()`. It has the methods of the pyarrow table, too.
+    pandas, polars and DuckDB accept it as it is: `pd.DataFrame(estimates)`, `pl.DataFrame(estimates)`;
+    `pl.from_arrow` needs `to_arrow()`. It also has the methods of a pyarrow table.
     """
 
     def __init__(self, table: pa.Table) -> None:
@@ -95,7 +95,7 @@ class Estimates:
         return list(self.table.column_names)
 
     def to_pylist(self) -> list[Row]:
-        """The rows as dictionaries, by the names of columns.
+        """The rows as dictionaries by column name.
 
         >>> run.estimates.to_pylist()[0]["quantity"]
         'goodput_cubic'
@@ -114,12 +114,13 @@ class Estimates:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            if name == "table" or name.startswith("__"):  # of a copy that is being made; how others read it
+            # `copy` asks for `table` before it is set, and libraries for protocols such as `__array__`.
+            if name == "table" or name.startswith("__"):
                 raise AttributeError(name)
             return getattr(self.table, name)
 
         def __call__(self, *_: object, **__: object) -> None:
-            """Says what to write instead."""
+            """Raises an error that says what to write instead."""
             right = "write run.estimates, or run.estimate(QUANTITY) for one of them"
             raise ArgumentError(f"run.estimates is a table, not a method; {right}")
 
@@ -150,7 +151,7 @@ class Estimates:
         return f"<table>{table}</table>" + "".join(f"<p>{line}</p>" for line in self._more_rows())
 
     def _lines(self) -> list[list[str]]:
-        """Headings, and the words for each estimate that is shown, without columns that are empty."""
+        """Headings and cells of the rows that are printed, without empty columns."""
         rows = self.table.slice(0, PRINTED).to_pylist()
         names = self.column_names
         axes = names[1 : names.index("quantity")]
@@ -163,7 +164,7 @@ class Estimates:
         return [[word for word, keep in zip(line, used, strict=True) if keep] for line in lines]
 
     def _more_rows(self) -> list[str]:
-        """What follows the rows: how many are not shown, and what the methods of the intervals are."""
+        """The lines after the rows: the number of rows not shown, and the methods of the intervals."""
         more = [f"… {len(self) - PRINTED} more rows"] if len(self) > PRINTED else []
         from cwndlab.report.wording import method_text  # only printing needs it
 
@@ -174,11 +175,11 @@ class Estimates:
 
 @dataclass(frozen=True)
 class ResultTables:
-    """The tables of some cells: the same columns, of the same types, whichever cells these are."""
+    """Makes the tables of selected cells; their columns and types do not depend on the selection."""
 
     #: The results of the selected cells.
     results: Results
-    #: The axes of all cells that were run, each with all values that it has in the study.
+    #: The axes of all cells that were run, each with all its values in the study.
     axes: Axes
 
     def cells(self) -> pa.Table:
@@ -196,7 +197,7 @@ class ResultTables:
         return table_of_estimates(self.axes, numbers)
 
     def compared_with(self, other: Results, kind: str) -> Estimates:
-        """A row for each number that other results have too: ours against theirs."""
+        """A row for each number that other results have, too: our number compared with the other."""
         from cwndlab.stats.difference import compare_datasets
 
         cells = {cell.id: cell for cell in self.results.cells}
@@ -216,7 +217,7 @@ class ResultTables:
         return table_of_estimates(self.axes, rows, {"other": others, "significant": sure})
 
     def under(self, variations: Sequence[Variation]) -> Estimates:
-        """A row for each cell and number that each choice moves or may move, with the choice."""
+        """A row for each choice, cell that it changes, and number, with the choice."""
         rows = []
         for variation in variations:
             cells = {cell.id for cell in self.results.cells} & variation.cells
@@ -250,13 +251,13 @@ class ResultTables:
         return _table(self.axes, rows, SAMPLES)
 
     def dataset(self, attributes: Mapping[str, object]) -> xarray.Dataset:
-        """Every number as an xarray Dataset with these attributes."""
+        """All numbers as an xarray Dataset with these attributes."""
         export = import_module("cwndlab.apps.notebook.xarray_export").results_dataset
         dataset: xarray.Dataset = export(self, attributes)
         return dataset
 
     def numbers(self) -> Iterator[tuple[CellInfo, str]]:
-        """Cells, and their quantities that are one number per replicate."""
+        """Each cell with each of its quantities that have one number per replicate."""
         for cell in self.results.cells:
             for name in self.results.labels.quantities:
                 if not self.results.is_list(name) and (cell.id, name) in self.results.data:
@@ -264,8 +265,8 @@ class ResultTables:
 
 
 def check_quantity(results: Results, quantity: str, *, many: bool) -> None:
-    """NotFoundError if there is no such quantity; ArgumentError if it has one value for each run, but is
-    to have many, or the other way round.
+    """NotFoundError if there is no such quantity; ArgumentError if it has several values for each run and
+    `many` is false, or one and `many` is true.
     """
     quantities = results.labels.quantities
     if quantity not in quantities:
@@ -282,7 +283,7 @@ def table_of_estimates(
     estimates: Sequence[tuple[CellInfo, Estimate]],
     more: Mapping[str, Sequence[object]] = MappingProxyType({}),
 ) -> Estimates:
-    """A row for each of these estimates, and further columns; `axes` have all values in the study."""
+    """A row for each of these estimates, with further columns; `axes` has all values of axes in the study."""
     table = _table(axes, [(cell, estimate[1:]) for cell, estimate in estimates], ESTIMATES)
     for name, values in more.items():
         table = table.append_column(name, pa.array(values))
@@ -292,7 +293,7 @@ def table_of_estimates(
 def _table(
     axes: Axes, rows: Sequence[tuple[CellInfo, Sequence[object]]], types: Mapping[str, pa.DataType]
 ) -> pa.Table:
-    """Rows of cells, with these columns after those that name the cell and its axes."""
+    """A table with the columns `cell`, the axes, and those of `types`, whose values are in `rows`."""
     cells = [cell for cell, _ in rows]
     table = {"cell": pa.array([cell.id for cell in cells], pa.string())}
     for name, choices in axes.items():
@@ -303,7 +304,7 @@ def _table(
 
 
 def axis_column(choices: Sequence[Scalar], values: Sequence[Scalar | None]) -> pa.Array:
-    """Values of an axis as the type of all its values in the study: numbers and texts are texts."""
+    """Values of an axis as a column, whose type follows from all its values in the study (`choices`)."""
     types = {type(value) for value in choices}
     if len(types) > 1 and types != {int, float}:
         return pa.array([None if value is None else text(value) for value in values], pa.string())
@@ -311,7 +312,7 @@ def axis_column(choices: Sequence[Scalar], values: Sequence[Scalar | None]) -> p
 
 
 def table_of_words(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> pa.Table:
-    """Lines of a CSV file as a table with the types of its columns; what is empty is null."""
+    """The rows of one of our CSV files as a table with typed columns; empty texts are null."""
     columns_of_words = list(zip(*rows, strict=True)) or [()] * len(columns)
     table = {}
     for name, words in zip(columns, columns_of_words, strict=True):
@@ -321,7 +322,7 @@ def table_of_words(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> pa.
 
 
 def overview(head: str, axes: Mapping[str, Sequence[Scalar]], quantities: Sequence[Quantity]) -> str:
-    """A study or its results in lines: the axes with their values, the quantities with their units."""
+    """The `repr` of a study or its results: the axes with their values, the quantities with their units."""
     by_name = {quantity.name: quantity for quantity in quantities}
     many = {name: ", one for each object" * is_list(quantity, by_name) for name, quantity in by_name.items()}
     values = {
@@ -335,7 +336,7 @@ def overview(head: str, axes: Mapping[str, Sequence[Scalar]], quantities: Sequen
 
 
 def failures_text(failures: Sequence[Failure], runs: int) -> str:
-    """A sentence: how many of these runs failed, and why the first did."""
+    """A sentence with the number of failed runs, and the reason of the first."""
     first = failures[0]
     where = f"{first.cell}, replicate {first.replicate}"
     return f"{len(failures)} of {runs} runs failed, the first {where}: {first.reason}"

@@ -1,4 +1,4 @@
-"""A quantity of several cells as one value: selected, compared and computed with by the names of axes."""
+"""A quantity of several cells as one value, to select from, compare and compute with by the names of axes."""
 
 from __future__ import annotations
 
@@ -35,11 +35,14 @@ if TYPE_CHECKING:
 Operand: TypeAlias = "Samples | float"
 
 FLOW = "flow"
-"""The axis that names the flow of a quantity that is measured for each."""
+"""The name of the axis for flows, of quantities that are measured for each flow."""
 
 
 def group_flows(quantities: Sequence[Quantity]) -> dict[str, dict[str, str]]:
-    """Quantities measured for each flow: the name without the flow's -> flow -> quantity."""
+    """Quantities measured for each flow: by the name without the flow, for each flow the quantity's name.
+
+    "share_bbr1" and "share_cubic" become {"share": {"bbr1": "share_bbr1", "cubic": "share_cubic"}}.
+    """
     names = {quantity.name for quantity in quantities}
     groups: dict[str, dict[str, str]] = {}
     for quantity in quantities:
@@ -55,11 +58,11 @@ def group_flows(quantities: Sequence[Quantity]) -> dict[str, dict[str, str]]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Samples:
-    """Numbers of one quantity, each of a cell and a flow: `run["goodput"]`.
+    """The numbers of one quantity, one for each cell and flow: `run["goodput"]`.
 
-    `sel` selects by axes and flow, `compare` sets cells against others, and `+ - * /` compute with numbers of
-    cells that agree in the axes that both sides have, as expressions of claims do. Axes with one value are
-    `fixed`, and joined with any value. Comparisons are paired where cells saw the same random numbers.
+    `sel` selects by axes and flow, `compare` compares cells with others, and `+ - * /` combine numbers of
+    cells that have equal values of the axes that both sides have, as in expressions of claims. Axes with one
+    value are `fixed`, and match any value. Comparisons are paired if cells used the same random numbers.
 
     >>> from cwndlab import Dumbbell, Flow, Run, Study
     >>> network = Dumbbell(rate="10Mbps", rtt="20ms", buffer=[0.5, 2], flows=[Flow(cc="reno")])
@@ -74,13 +77,16 @@ class Samples:
 
     name: str
     field: Field
-    #: Axes with one value.
+    #: Axes that have one value in all cells, with this value.
     fixed: Mapping[str, Scalar]
     labels: Labels
 
     @classmethod
     def from_results(cls, results: Results, name: str, flows: Mapping[str, str]) -> Samples:
-        """A quantity of all cells of results; `flows` names it for each flow, and is empty if it has none."""
+        """The values of one quantity in all cells.
+
+        `flows` maps each flow to the name of its quantity ("goodput_cubic"); empty if not per flow.
+        """
         axes = {axis: [cell.axes.get(axis) for cell in results.cells] for axis in results.axes}
         varied = [axis for axis, values in axes.items() if len(set(map(text, values))) > 1]
         fixed = {
@@ -101,7 +107,7 @@ class Samples:
 
     @property
     def axes(self) -> dict[str, list[Scalar]]:
-        """The axes that vary, each with its values; `flow` is one of them."""
+        """The axes that vary, possibly including `flow`, each with its values."""
         return {name: list(values) for name, values in self._cells.axes.items() if name in self.field.axes}
 
     @property
@@ -111,12 +117,12 @@ class Samples:
 
     @cached_property
     def _keys(self) -> dict[str, Key]:
-        """The place in the field of each number, by a name for it."""
+        """The key of each number in `field`, by a name made from its axes."""
         return {cell_id(self._named(key)): key for key in self.field.data}
 
     @cached_property
     def _cells(self) -> Cells:
-        """The numbers as cells with axes, to select from; without values."""
+        """A cell with axes for each number, from which `sel` selects."""
         cells = tuple(CellInfo(name, {**self._named(key), **self.fixed}) for name, key in self._keys.items())
         return Cells(cells, self.labels)
 
@@ -126,7 +132,7 @@ class Samples:
 
     @check_arguments
     def sel(self, axes: Mapping[str, object] | None = None, /, **more: object) -> Samples:
-        """The numbers with these values of axes, as `sel` of xarray: a single value fixes its axis.
+        """The numbers with these values of axes, like `sel` in xarray: a single value fixes its axis.
 
         >>> run["share"].sel(flow="bbr1", buffer=2).axes
         {}
@@ -136,7 +142,7 @@ class Samples:
             more: the same as keywords.
 
         Returns:
-            The numbers selected, without the axes that were fixed.
+            The selected numbers, without the axes that were fixed.
 
         Raises:
             NotFoundError: there is no such axis, or no number with these values.
@@ -154,7 +160,7 @@ class Samples:
 
     @check_arguments
     def compare(self, kind: str, to: Mapping[str, object]) -> Samples:
-        """Each number against that of the cell which differs from its own in these axes.
+        """Each number compared with that of the cell that has the values `to` and otherwise the same axes.
 
         >>> run["share"].compare("difference", to={"flow": "cubic"}).axes
         {'buffer': [0.5, 2], 'flow': ['bbr1']}
@@ -165,8 +171,8 @@ class Samples:
             to: the values of axes, or of `flow`, of the cells to compare with: `{"buffer": 0.5}`.
 
         Returns:
-            The comparisons, without those of a cell with itself; `unit` is "1" of a ratio, "%" of an increase
-            or decrease.
+            The comparisons, without those of a cell with itself; `unit` is "1" for a ratio, "%" for an
+            increase or decrease.
 
         Raises:
             NotFoundError: there is no such axis, value or cell.
@@ -220,7 +226,7 @@ class Samples:
         return self._combine("ratio", other)
 
     def _combine_number(self, kind: str, number: float) -> Samples:
-        """A number on the left of an operator."""
+        """Combines a plain number on the left of an operator with each of these numbers."""
         joined = combine(Field.number(float(number)), self.field, partial(relate, kind))
         return replace(self, name=f"{number:g} {_SIGNS[kind]} {self.name}", field=joined)
 
@@ -246,13 +252,13 @@ class Samples:
         return len(self.field.data)
 
     def number(self) -> Number:
-        """The one number, to compute with.
+        """The only number, to compute with.
 
         >>> run["share"].sel(flow="bbr1", buffer=2).number().n
         3
 
         Raises:
-            NotFoundError: there are several; `sel` selects one.
+            NotFoundError: there are several numbers; `sel` selects one.
 
         """
         if len(self) != 1:
@@ -261,17 +267,17 @@ class Samples:
         return next(iter(self.field.data.values()))
 
     def estimate(self) -> Estimate:
-        """The one number with its 95 % interval.
+        """The only number with its 95 % interval.
 
         >>> share = run["share"].sel(flow="bbr1", buffer=2).estimate()
         >>> share.quantity, share.unit, share.replicates
         ('share', '%', 3)
 
         Returns:
-            The value and its interval in `unit`; the ends are NaN where there is no interval.
+            The value and its interval in `unit`; the ends are NaN if there is no interval.
 
         Raises:
-            NotFoundError: there are several; `sel` selects one.
+            NotFoundError: there are several numbers; `sel` selects one.
 
         """
         self.number()
@@ -284,7 +290,7 @@ class Samples:
 
     @property
     def estimates(self) -> Estimates:
-        """Every number with its 95 % interval, as `run.estimates`; prints as a table."""
+        """Every number with its 95 % interval, as a table like `run.estimates`."""
         cells = self._cells
         return table_of_estimates(
             cells.axes, [(cell, self._estimate(cell.id, self._keys[cell.id])) for cell in cells.cells]
@@ -313,7 +319,8 @@ class Samples:
     def to_xarray(self) -> xarray.Dataset:
         """The variables `value`, `ci_low` and `ci_high` along the axes that vary.
 
-        What is measured (not computed) has `runs`, too, along `replicate`. NaN marks what was not run.
+        Numbers that were measured (not computed) also have `runs`, the values of replicates, along
+        `replicate`. Combinations that were not run are NaN.
 
         >>> dict(run["share"].to_xarray().sizes)
         {'buffer': 2, 'flow': 2, 'replicate': 3}
@@ -332,8 +339,8 @@ class Samples:
         >>> run["share"].plot().save("share.html")
 
         Args:
-            x: the axis along x; default: the first with numbers, else the first. A line or colour for each
-                value of the others.
+            x: the axis along x; default: the first with numbers, else the first. Each value of the other axes
+                has its own line or colour.
 
         Raises:
             NotFoundError: there is no such axis.
@@ -356,7 +363,7 @@ class Samples:
         return self.estimates._repr_html_()
 
 
-#: Attributes of xarray's objects that their users look for.
+#: Attributes of xarray objects that users may try here.
 OF_XARRAY = frozenset(
     ("coords", "data_vars", "dims", "groupby", "isel", "mean", "median", "to_dataframe", "values", "where")
 )
@@ -368,7 +375,7 @@ def _name(other: Operand) -> str:
 
 
 def _is_single(wanted: object) -> bool:
-    """Whether a selection names one value, so that its axis is fixed."""
+    """Whether a selection is one value, which fixes its axis."""
     if getattr(wanted, "ndim", None) == 0:
         return True
     return isinstance(wanted, str | bytes) or not isinstance(wanted, Iterable | slice)

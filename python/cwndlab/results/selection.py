@@ -8,12 +8,14 @@ from cwndlab.base.errors import NotFoundError, StudyError, nearest
 from cwndlab.study.cells import CellInfo, Cells
 from cwndlab.study.values import label, parse, select_values, text
 
-#: Most names of cells that an error shows.
+#: The largest number of names of cells that an error lists.
 SHOWN = 5
 
 
 def select_cells(results: Cells, wanted: Mapping[str, object]) -> Sequence[CellInfo]:
-    """The cells with these values of axes; in a loop over cells, each takes as long in a large study.
+    """The cells with these values of axes.
+
+    By indices of `Cells`, so that selecting each of a large study's cells in a loop stays fast.
 
     Raises:
         NotFoundError: there is no such axis, or no cell with these values.
@@ -57,7 +59,7 @@ def _chosen(results: Cells, axis: str, wanted: object) -> list[object]:
 
 
 def _known_value(results: Cells, axis: str, item: object, unit: str | None) -> object:
-    """The value of an axis that a selection means; None if no cell has it."""
+    """The value of an axis, or the name of a cell, that equals an item of a selection; None if none does."""
     for written in map(label, parse(item, unit)):
         if axis == "cell":
             match: object = written if results.with_ids([written]) else None

@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 
 _REPLAYS = {"budget": "diagnosis.time_budgets", "over-time": "packets.over_time"}
-"""Kinds of figures for which runs are simulated again, by the application that does so."""
+"""For each kind of figure that needs runs to be simulated again, the module that does so."""
 
 
 def with_replays(campaign: Campaign, results: Results, figures: Sequence[Figure]) -> Results:
-    """The results with what these figures show of first replicates that are simulated again."""
+    """The results with the data of these figures that come from simulating first replicates again."""
     for kind, module in _REPLAYS.items():
         if any(figure.kind == kind for figure in figures):
             results = import_module(f"cwndlab.apps.{module}").add_replays(campaign, results, figures)
@@ -33,32 +33,32 @@ def with_replays(campaign: Campaign, results: Results, figures: Sequence[Figure]
 
 
 class StudyFigures(NamedTuple):
-    """The figures of the study of a campaign; what draws them is imported when one is drawn."""
+    """The figures of a campaign's study. Drawing modules are imported only when a figure is drawn."""
 
     campaign: Campaign
     results: Results
 
     def drawing(self, id_: str) -> Drawing:
-        """A figure as a picture; NotFoundError without it, StudyError if nothing was measured for it."""
+        """A figure as a picture; NotFoundError if there is none of this id, StudyError if it has no data."""
         from cwndlab.report.figures import draw
 
         return draw(*self._shown(id_))
 
     def chart(self, id_: str) -> alt.TopLevelMixin:
-        """A figure as an Altair chart; raises as `drawing`."""
+        """A figure as an Altair chart; raises the same errors as `drawing`."""
         chart = import_module("cwndlab.apps.notebook.altair_charts").chart
         shown: alt.TopLevelMixin = chart(*self._shown(id_))
         return shown
 
     def first(self, draw: Callable[[str], T]) -> T | None:
-        """What `draw` makes of the first figure whose cells were run; None if there is none."""
+        """The result of `draw` for the first figure whose cells were run; None if there is none."""
         for spec in self.campaign.plan.study.outline.figures:
             with suppress(StudyError):
                 return draw(spec.id)
         return None
 
     def _shown(self, id_: str) -> tuple[Figure, Results]:
-        """The figure of this id, and the results with the replays that it shows."""
+        """The figure of this id, and the results with all the data that it shows."""
         study = self.campaign.plan.study
         specs = {spec.id: spec for spec in study.outline.figures}
         if id_ not in specs:
