@@ -1,1 +1,1 @@
-"""Runs a study: what is missing in the store, measured and gathered as results."""
+"""Runs a study: performs and measures the replicates that the store lacks, and gathers all results."""

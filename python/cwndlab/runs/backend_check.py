@@ -1,4 +1,4 @@
-"""Whether the backend can run a plan: the congestion controls that it needs, and on which kernels it runs."""
+"""Checks that a backend can run a plan: programs, congestion controls, and the kernels of its cells."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from .run_options import RunOptions
 
-#: What is wrong with a congestion control in a cell, and what would be right; None if nothing is.
+#: What is wrong with a congestion control in a cell, and what would be right; None if nothing is wrong.
 Reason = Callable[["Cell", str], tuple[str, str] | None]
 
 
 def check_backend(plan: Plan, options: RunOptions) -> None:
-    """StudyError for the first thing in a plan that the backend cannot do."""
+    """StudyError for the first part of a plan that the backend does not support."""
     _reject_several_kernels(plan, options)
     if options.backend != "linux-virtual":
         plan.check_programs(options.backend)
@@ -37,7 +37,7 @@ def check_backend(plan: Plan, options: RunOptions) -> None:
 
 
 def _reject_several_kernels(plan: Plan, options: RunOptions) -> None:
-    """StudyError for cells on several kernels where all would run on the same, or on none."""
+    """StudyError if a plan names several kernels, and the backend or `--kernel` allows only one or none."""
     named = list(dict.fromkeys(cell.kernel for cell in plan.cells))
     if len(named) < 2 or (options.backend == "linux-virtual" and options.kernel is None):
         return
@@ -52,7 +52,7 @@ def _reject_several_kernels(plan: Plan, options: RunOptions) -> None:
 
 
 def _reject_laws(plan: Plan, reason: Reason) -> None:
-    """StudyError for the first of a kernel's congestion controls for which there is a reason, at its key."""
+    """StudyError, at its key, for the first kernel's congestion control for which there is a reason."""
     for cell in plan.cells:
         for law, tcp in cell.compiled.kernel_laws.items():
             fault = reason(cell, law)
@@ -62,7 +62,7 @@ def _reject_laws(plan: Plan, reason: Reason) -> None:
 
 
 def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
-    """A kernel's congestion control in the simulator."""
+    """The reason against any kernel's congestion control, for the simulator."""
     right = f"{_how_to_get(law)}; the simulator's own: {', '.join(built_in())}"
     if own := versions(law):
         right = f"write {' or '.join(own)}; {right}"
@@ -70,7 +70,7 @@ def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
 
 
 def _not_in_kernel(kernel: str | None) -> Reason:
-    """A congestion control that the kernel of the cell does not offer, as far as that is known."""
+    """The reason against congestion controls that the kernel of the cell is known not to offer."""
     side = kernels()
 
     def reason(cell: Cell, law: str) -> tuple[str, str] | None:

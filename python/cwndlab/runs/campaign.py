@@ -1,5 +1,5 @@
-"""Runs a plan to its end: what is missing in the store, in rounds if it stops sequentially; then gathers the
-results.
+"""Runs a plan: performs the replicates that the store lacks, in rounds under sequential stopping, and gathers
+the results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cwndlab.plan.scenario import Compiled, kernel_run, red_unit
 from cwndlab.records.failures import failed_connections, failures_text, is_failure
 from cwndlab.records.run_view import TableColumns
 from cwndlab.runs.executors.protocol import ANSWER_S, Executor, Job, Outcome, SharedStore, is_repeatable
-from cwndlab.runs.store.folder_store import FolderStore, Kept
+from cwndlab.runs.store.folder_store import FolderStore, Store
 from cwndlab.stats.results import CellRecords, Results, Variation
 from cwndlab.stats.stopping import StoppingRule, replicates_by_cell
 from cwndlab.study.cells import CellInfo
@@ -43,46 +43,46 @@ class Failure(NamedTuple):
     cell: str
     replicate: int
     reason: str
-    #: What to do about it, where that is known.
+    #: What to do about it; empty if that is not known.
     advice: str = ""
 
 
 @dataclass(eq=False, repr=False)
 class Campaign:
-    """One plan on one store."""
+    """One plan with the store of its replicates: runs what is missing, and reads all results."""
 
     plan: Plan
-    store: Kept
+    store: Store
     executor: Executor
     rule: StoppingRule | None = None
     progress: Progress = field(default_factory=Progress)
     failures: list[Failure] = field(default_factory=list)
     packets: int = 0
     performed: int = 0
-    #: Taken from the shared store.
+    #: The number of replicates taken from the shared store.
     fetched: int = 0
-    #: Measured from kept records, because a metric is new or its code changed.
+    #: The number of replicates measured from stored records, because a metric is new or its code changed.
     measured: int = 0
-    #: What was found damaged there, in words.
+    #: Messages about damaged data in the shared store.
     notes: list[str] = field(default_factory=list)
-    #: The store that others share, who may be at work on the same plan; `executor` looks there.
+    #: The store that other processes share, which may run the same plan; `executor` reads and writes it.
     shared: SharedStore | None = None
-    #: Who runs, if it is not the simulator: part of the keys.
+    #: The part of keys that names the kernel and its set-up; "" for the simulator.
     backend: str = ""
-    #: The backend of cells that run on another kernel, by cell.
+    #: The same for cells that run on another kernel than `backend`, by cell.
     backends: Mapping[str, str] = field(default_factory=dict)
-    #: What one run of the simulator may use; None: the engine's default.
+    #: The limits of one run of the simulator; None: the engine's default.
     max_events: int | None = None
     max_memory_bytes: int | None = None
-    #: Whether the study's congestion controls in Python may run; not for results that are only opened.
+    #: Whether the user's own congestion controls may be run; false for results that are only opened.
     runs_laws: bool = True
-    #: Digest of the engine whose runs these are, and what each quantity's value is stored under. Results of
-    #: another version are only opened.
+    #: Digest of the engine that made these runs. Results of another version are only opened.
     engine: str = field(default_factory=lambda: _core.engine_digest())
+    #: The id under which the values of each quantity are stored.
     ids: Mapping[str, str] = field(default_factory=dict)
-    #: Kinds of objects whose time budgets the report shows, by cell: made with its first replicate.
+    #: For each cell the kinds of objects whose time budgets the report shows; computed with replicate 0.
     shown_budgets: Mapping[str, Collection[str]] = field(default_factory=dict)
-    #: Is called with cell, replicate and values of each finished replicate, first of those kept from before.
+    #: Called with cell, replicate and values of each finished replicate, starting with those stored before.
     finished: Callable[[str, int, Mapping[str, Value]], None] | None = None
 
     def __post_init__(self) -> None:
@@ -105,32 +105,35 @@ class Campaign:
             )
             for cell in self.plan.cells
         }
-        #: The names of the cells that are the same run.
+        #: The cells with each key: cells with equal scenarios and seeds share their runs.
         self._named: dict[str, list[str]] = {}
         for cell, key in self._keys.items():
             self._named.setdefault(key, []).append(cell)
-        #: The cells to run: the first of those that are the same run under several names.
+        #: The cells to run: of cells that share their runs, only the first.
         self._own = set({key: cell for cell, key in reversed(self._keys.items())}.values())
-        #: Replicates of each cell that count; sequential stopping raises it.
-        self.wanted = {cell.id: self._first(cell) for cell in self.plan.cells}
-        self._lacking: dict[str, int] = {}
-        #: Keys of replicates that have everything requested.
+        #: The number of replicates that each cell needs; sequential stopping raises it.
+        self.wanted = {cell.id: self._first_wanted(cell) for cell in self.plan.cells}
+        #: The number of replicates of each cell that this round still has to run.
+        self._unfinished: dict[str, int] = {}
+        #: Keys of replicates of which the store has every quantity.
         self._whole: set[str] = set()
         self._partial: dict[frozenset[str], MeasuredRuns] = {}
         self._budgets: dict[tuple[str, str | None], pa.Table] = {}
 
-    def _exact(self, cell: Cell) -> bool:
+    def _is_exact(self, cell: Cell) -> bool:
+        """Whether all runs of a cell would be equal, so that one replicate suffices."""
         return cell.deterministic and is_repeatable(self.backend)
 
-    def _first(self, cell: Cell) -> int:
-        if self._exact(cell):
+    def _first_wanted(self, cell: Cell) -> int:
+        """The number of replicates of a cell in the first round."""
+        if self._is_exact(cell):
             return 1
         if self.rule is None:
             return self.plan.count_requested(cell)
         return min(self.rule.cap, max(self.rule.first_look, 1))
 
     def key(self, cell: str, replicate: int) -> str:
-        """Key of a replicate in the store."""
+        """The key of a replicate in the store."""
         return replicate_key(self._keys[cell], replicate)
 
     @property
@@ -139,7 +142,7 @@ class Campaign:
         return bool(self.performed or self.fetched or self.measured or self.failures)
 
     def run(self) -> None:
-        """Runs what is missing. Failed runs are listed in `failures`, and the others go on."""
+        """Runs the missing replicates. Runs that fail are added to `failures` and do not stop the others."""
         if isinstance(self.store, FolderStore):
             for cell, wanted in self.wanted.items():
                 for replicate in range(wanted):
@@ -150,15 +153,15 @@ class Campaign:
         self.progress.start(len(self.cells), total, total - missing)
         for _ in range(len(self.cells) - len({cell for cell, _ in self._missing()})):
             self.progress.cell_done()
-        self._tell(
+        self._report_finished(
             (cell, k) for cell in self._own for k in range(self.wanted[cell]) if self.has_replicate(cell, k)
         )
         while True:
             self._measure_kept()
-            self._lacking = {}
+            self._unfinished = {}
             for cell, _ in self._missing():
-                self._lacking[cell] = self._lacking.get(cell, 0) + 1
-            if self._lacking:
+                self._unfinished[cell] = self._unfinished.get(cell, 0) + 1
+            if self._unfinished:
                 self._check_version("Runs are missing")
                 self.executor.execute(self._jobs(), self.work, self._deliver)
             if self.rule is None or self.failures or not self._extend():
@@ -167,21 +170,22 @@ class Campaign:
         self.failures.sort(key=lambda failure: (order[failure.cell], failure.replicate))
         self.store.finish()
 
-    def _tell(self, finished: Iterable[tuple[str, int]]) -> None:
-        """Reports finished replicates, under each of the names that their cell has."""
+    def _report_finished(self, finished: Iterable[tuple[str, int]]) -> None:
+        """Calls `finished` for replicates of a cell, and for each cell that shares its runs."""
         if self.finished is not None:
             for cell, replicate in finished:
                 for name in self._named[self._keys[cell]]:
                     self.finished(name, replicate, self.values(name, replicate))
 
     def _missing(self) -> Iterator[tuple[str, int]]:
+        """Cell and number of each replicate that is wanted and that the store lacks."""
         for cell, wanted in self.wanted.items():
             for replicate in range(wanted if cell in self._own else 0):
                 if not self.has_replicate(cell, replicate):
                     yield cell, replicate
 
     def has_replicate(self, cell: str, replicate: int) -> bool:
-        """Whether the store has everything requested of a replicate."""
+        """Whether the store has the values of all quantities of a replicate."""
         key = self.key(cell, replicate)
         if key not in self._whole and key in self.store and self._ids <= self.store.values(key).keys():
             self._whole.add(key)
@@ -195,7 +199,7 @@ class Campaign:
         }
 
     def _measure_kept(self) -> None:
-        """Measures what is missing in runs whose records are kept; nothing is run."""
+        """Measures the missing values of replicates whose records are stored; runs nothing."""
         for cell, replicate in list(self._missing()):
             key = self.key(cell, replicate)
             records = self.store.records(key) if key in self.store else None
@@ -207,24 +211,24 @@ class Campaign:
             if outcome is not None:
                 self.store.add(outcome._replace(values={**usable, **outcome.values}, records=None))
                 self.measured += 1
-                self._tell([(cell, replicate)])
+                self._report_finished([(cell, replicate)])
 
     def _work_for(self, ids: frozenset[str]) -> MeasuredRuns:
-        """The work for quantities whose values are not among these."""
+        """The work of measuring only the quantities whose ids are not among these."""
         if ids not in self._partial:
             self._partial[ids] = self.work.without_known(ids)
         return self._partial[ids]
 
     def _order(self) -> Iterator[tuple[str, int]]:
-        """What is missing; with a shared store from a random place on, so that several that began together
-        do not all perform the same runs.
+        """The missing replicates in the order of running. With a shared store this begins at a random one, so
+        that processes that start together perform different runs.
         """
         if self.shared is None:
             yield from self._missing()
             return
         missing = sum(1 for _ in self._missing())
         own = random.SystemRandom().randrange(max(missing, 1))
-        # What comes before `own` is still missing when the second walk begins, and comes first in it.
+        # The replicates before `own` are still missing in the second walk, and are its first ones.
         yield from islice(self._missing(), own, None)
         yield from islice(self._missing(), own)
 
@@ -232,7 +236,7 @@ class Campaign:
         fewer: dict[str, Compiled] = {}
         for cell, replicate in self._order():
             job = self._job(cell, replicate)
-            if replicate > 0 and not self.backend:  # a kernel's run costs its time: it records everything
+            if replicate > 0 and not self.backend:  # runs on kernels are costly, so they record everything
                 if cell not in fewer:
                     fewer = {cell: with_needed_probes(self.cells[cell].compiled, self.work.quantities)}
                 job = replace(job, scenario=fewer[cell].json, content=fewer[cell].scenario)
@@ -273,27 +277,30 @@ class Campaign:
         if outcome.note is not None:
             self.notes.append(outcome.note)
         if outcome.error is None:
-            self._tell([(job.cell, job.replicate)])
+            self._report_finished([(job.cell, job.replicate)])
         self.packets += outcome.packets
         self.progress.advance(outcome.packets)
-        self._lacking[job.cell] -= 1
-        if self._lacking[job.cell] == 0:
+        self._unfinished[job.cell] -= 1
+        if self._unfinished[job.cell] == 0:
             self.progress.cell_done()
 
     # ── sequential stopping ───────────────────────────────────────────────────────────────────────────────
 
     def _extend(self) -> bool:
-        """Requests more replicates where the rule is not yet met, regardless of the order of runs."""
+        """Raises `wanted` of cells that do not meet the stopping rule; whether any was raised.
+
+        Looks only at values, so the order in which runs finished has no effect.
+        """
         assert self.rule is not None
         results = self._results({cell: cell for cell in self.wanted})
         forecasts = replicates_by_cell(self.rule, results, self.plan.study.outline.tables)
         more, cells = 0, 0
         for cell, wanted in self.wanted.items():
-            if self._exact(self.cells[cell]) or wanted >= self.rule.cap:
+            if self._is_exact(self.cells[cell]) or wanted >= self.rule.cap:
                 continue
             forecast = forecasts[cell]
             if forecast > wanted:
-                # A forecast from few values is itself uncertain: at most double.
+                # A forecast from few values is uncertain, so the number at most doubles.
                 self.wanted[cell] = min(self.rule.cap, 2 * wanted, max(forecast, wanted + 1))
                 more += self.wanted[cell] - wanted if cell in self._own else 0
                 cells += cell in self._own
@@ -304,13 +311,13 @@ class Campaign:
     # ── results ───────────────────────────────────────────────────────────────────────────────────────────
 
     def results(self) -> Results:
-        """What statistics and report get, without the cells of sensitivity axes."""
+        """The results for statistics and report, without the cells of sensitivity axes."""
         return self._results({cell.id: cell.id for cell in self.plan.cells if cell.sensitivity is None})
 
     def variations(self) -> list[Variation]:
-        """The results of the study under each choice that was run, and under combinations of choices.
+        """The results of the study with each sensitivity choice, and each combination, that was run.
 
-        What comes to the study itself (the same scenarios, the same quantities) is left out.
+        A choice that changes neither scenarios nor quantities is left out.
         """
         study, sensitivity = self.plan.study, self.plan.study.outline.sensitivity
         cells_by_choice: dict[tuple[str, str], dict[str, str]] = {}
@@ -344,8 +351,8 @@ class Campaign:
         return variations
 
     def _results(self, cells: Mapping[str, str], read: Mapping[str, str] | None = None) -> Results:
-        """Results by cell: `cells` leads from each name to the cell whose runs it gets; `read` names the
-        quantities that stand in for others.
+        """The results of cells. `cells` maps each cell shown to the cell whose runs it shows; `read` maps a
+        quantity to another whose values it shows.
         """
         data: dict[tuple[str, str], list[Value]] = {}
         failed: dict[str, str] = {}
@@ -357,7 +364,7 @@ class Campaign:
             present = [k for k in range(self.wanted[cell]) if self.has_replicate(cell, k)]
             runs = []
             for replicate in range(present[-1] + 1 if present else 0):
-                if replicate not in present:  # it failed; the others keep their places
+                if replicate not in present:  # it failed; the others keep their numbers
                     for name, nothing in unmeasured.items():
                         data.setdefault((shown, name), []).append(nothing)
                     continue
@@ -374,7 +381,7 @@ class Campaign:
             Labels.from_outline(study.outline, tuple(traffic.name for traffic in study.base.traffic)),
             data,
             answer_s=ANSWER_S if self.backend else 0.0,
-            deterministic={shown for shown, cell in cells.items() if self._exact(self.cells[cell])},
+            deterministic={shown for shown, cell in cells.items() if self._is_exact(self.cells[cell])},
             seeds={shown: str(self.plan.derive_seed(self.cells[cell])) for shown, cell in cells.items()},
             remarks={shown: text for shown, cell in cells.items() if (text := self._remark(cell))},
             failed=failed,
@@ -382,7 +389,7 @@ class Campaign:
         )
 
     def _remark(self, cell: str) -> str:
-        """A remark on a cell's numbers: the recovery that a kernel has in place of the study's."""
+        """A remark on a cell's numbers if a kernel uses another loss recovery than the study; or ""."""
         if not self.backend or (side := find_kernels()) is None:
             return ""
         scenario = self.scenario(cell)
@@ -393,18 +400,18 @@ class Campaign:
 
     @property
     def damaged(self) -> list[str]:
-        """What was found damaged, in words; each was computed again."""
+        """Messages about damaged data in the stores, all of which was computed again."""
         return [*(self.store.damaged if isinstance(self.store, FolderStore) else []), *self.notes]
 
     def values(self, cell: str, replicate: int) -> dict[str, Value]:
-        """The quantities of a replicate that is in the store."""
+        """The value of each quantity in a replicate that is in the store."""
         values = self.store.values(self.key(cell, replicate))
         return {name: values[key] for name, key in self.ids.items()}
 
     def tables(self, cell: str, replicate: int = 0) -> Mapping[str, pa.Table]:
-        """The record tables of a replicate: those kept, or those of the same run made once more.
+        """The record tables of a replicate: the stored ones, or those of the same run simulated again.
 
-        Of replicates after the first only what metrics read is kept; the simulator gives the rest again.
+        Replicates after the first are simulated again, since only the tables that metrics read are stored.
         """
         if not 0 <= replicate < self.wanted[cell]:
             last = self.wanted[cell] - 1
@@ -417,11 +424,11 @@ class Campaign:
         return self.simulate_again(cell, replicate, {}) if replicate > 0 and not self.backend else {}
 
     def budgets(self, cell: str, replicate: int, kind: str | None) -> pa.Table | None:
-        """The time budgets of a replicate, if they were made with it in this process."""
+        """The time budgets of a replicate, if this process computed them when it ran the replicate."""
         return self._budgets.get((self.key(cell, replicate), kind))
 
     def digest(self, cell: str) -> tuple[str, int]:
-        """The digest of all records of a cell's first replicate and its packet-hops; "" if not kept."""
+        """Digest of all records and packet-hops of a cell's first replicate; "" and 0 if not stored."""
         key = self.key(cell, 0)
         kept = self.store.records(key)
         about = decode_about(kept, key) if kept is not None else {}
@@ -430,9 +437,10 @@ class Campaign:
     def simulate_again(
         self, cell: str, replicate: int, changes: Mapping[str, object]
     ) -> Mapping[str, pa.Table]:
-        """The tables of the same replicate, simulated again with these keys of the scenario changed.
+        """The tables of a replicate, simulated again with these keys of the scenario changed.
 
-        OutputError for runs of a kernel or another version, and where opening results would have to run code.
+        OutputError for runs of a kernel or of another version, and if results that are only opened would have
+        to run the user's code.
         """
         if self.backend:
             raise OutputError(
@@ -444,14 +452,14 @@ class Campaign:
                 "run the study again with its congestion controls (--cc)"
             )
         self._check_version(f"Replicate {replicate} of {cell} would have to be simulated again")
-        from .single_run import simulate_tables, with_keys  # for records that were not kept
+        from .single_run import simulate_tables, with_keys  # rarely needed
 
         scenario = with_keys(self.cells[cell].scenario, changes)
         return simulate_tables(scenario, self.plan.derive_seed(self.cells[cell]), replicate, self.work.laws)
 
     @property
     def is_of_this_version(self) -> bool:
-        """Whether today's engine and metrics made the values, so that they can be made again."""
+        """Whether this version's engine and metrics made the values, so that runs can be repeated."""
         return self.engine == _core.engine_digest() and self.ids == self.work.ids
 
     def _check_version(self, why: str) -> None:
@@ -468,7 +476,7 @@ class Campaign:
 
 @dataclass(frozen=True)
 class _KeptRecords(CellRecords):
-    """The records that a campaign kept."""
+    """The stored records of a campaign, for results."""
 
     campaign: Campaign
     #: The cell of the plan whose runs each cell of the results shows.

@@ -1,6 +1,6 @@
-"""The kernels that run a study in place of the simulator: what the distribution `cwndlab-linux` gives.
+"""The interface of the backend for kernels, which the distribution `cwndlab-linux` implements; loads it.
 
-It is found by its entry point in the group `cwndlab.backends`; nothing here imports it.
+It is loaded by its entry point in the group `cwndlab.backends`; the core does not import it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .run_options import RunOptions
 
-#: The group of entry points, and the name in it.
+#: The group and the name of the backend's entry point.
 GROUP, NAME = "cwndlab.backends", "linux"
 
 
@@ -36,84 +36,87 @@ class KernelStack(Protocol):
 
     @property
     def text(self) -> str | None:
-        """The file that it was read from, if any."""
+        """The text of the file from which the set-up was read, if any."""
 
 
 class KernelImage(Protocol):
-    """A kernel for virtual time."""
+    """A kernel that runs in virtual time."""
 
     @property
     def name(self) -> str:
-        """The name that `--kernel` takes."""
+        """The kernel's name for `--kernel`."""
 
     @property
     def congestion_controls(self) -> Sequence[str]:
-        """What it offers; empty if that is not known before it runs."""
+        """The congestion controls that the kernel offers; empty if they are unknown before it runs."""
 
 
 class KernelExecutor(Executor, Protocol):
-    """Who runs the cells of a plan on a kernel."""
+    """Runs the cells of a plan on a kernel."""
 
     watcher: Progress | None
-    #: The folder for stamps and captures of runs.
+    #: The folder for descriptions and packet captures of runs; None to write none.
     keep: Path | None
 
     @property
     def stack(self) -> KernelStack:
-        """The set-up of its TCP."""
+        """The set-up of the kernel's TCP."""
 
     @property
     def key(self) -> str:
-        """Part of every result's key."""
+        """The part of keys in the store that names the kernel and its set-up."""
 
     @property
     def keys(self) -> Mapping[str, str]:
-        """The keys of cells that run on another kernel than the others, by cell."""
+        """The same for the cells that run on another kernel, by cell."""
 
     @property
     def releases(self) -> str:
         """The kernels of all cells, in words."""
 
     def prepare(self, cells: Iterable[Cell]) -> None:
-        """Gets ready for the runs of these cells; StudyError for what they lack."""
+        """Prepares the runs of these cells; StudyError if a cell cannot run."""
 
     def record(
         self, cell: Cell, seed: int, replicate: int, work: Work, scenario: str | None = None
     ) -> KeptRecords:
-        """One run and what was captured of it; RunError if it failed or is invalid."""
+        """Runs one replicate; its records with the packet capture. RunError if it failed or is invalid."""
 
     def provenance(self) -> dict[str, Any]:
-        """What is added to provenance.json."""
+        """The entries of provenance.json about the kernel."""
 
 
 class Kernels(Protocol):
     """The module that the entry point names."""
 
-    #: Number of simultaneous runs in real time.
+    #: The default number of simultaneous runs in real time.
     AT_ONCE: int
 
     def executor(self, options: RunOptions, plan: Plan) -> KernelExecutor:
-        """Who runs the cells of a plan; StudyError or RunError if nobody can."""
+        """The executor for a plan; StudyError or RunError if the kernel cannot run it."""
 
     def load_stack(self, name: str) -> KernelStack:
-        """A set-up by its name, or a TOML file; StudyError says what is wrong with it."""
+        """Loads a set-up by its name, or from a TOML file; StudyError if it is invalid."""
 
     def other_recovery(self, backend: str, configs: Iterable[Mapping[str, Any]]) -> str:
-        """A sentence about recoveries that replace those of the study under this key; empty if none do."""
+        """A sentence on how the kernel's loss recovery differs from that of these TCP configurations.
+
+        `backend` is the key of the kernel and its set-up. Empty if there is no difference.
+        """
 
     def find(self, kernel: str | None) -> KernelImage:
-        """The kernel for virtual time of this name; RunError if there is none."""
+        """The kernel for virtual time of this name (None: the default); RunError if there is none."""
 
     def kernels_by_law(self) -> Mapping[str, Sequence[str]]:
-        """The congestion controls of the kernels that were built, each with the kernels that have it."""
+        """For each congestion control of the built kernels, the names of the kernels that have it."""
 
     def examine(self) -> Iterator[Check]:
-        """What kernel runs need on this machine."""
+        """Checks whether this machine has what runs on kernels need."""
 
 
 @cache
 def find_kernels() -> Kernels | None:
-    """The kernels' side; None where it is not installed, and on systems other than Linux."""
+    """Loads the backend for kernels; None if it is not installed, or the system is not Linux."""
     if sys.platform != "linux":
         return None
     points = importlib.metadata.entry_points(group=GROUP, name=NAME)
@@ -121,7 +124,7 @@ def find_kernels() -> Kernels | None:
 
 
 def kernels() -> Kernels:
-    """The kernels' side; StudyError or ExtraError if there is none."""
+    """The backend for kernels; StudyError or ExtraError if there is none."""
     if sys.platform != "linux":
         raise StudyError(
             f"a kernel's runs need Linux, this is {sys.platform}",
@@ -134,10 +137,10 @@ def kernels() -> Kernels:
 
 
 def kernel_laws() -> Mapping[str, Sequence[str]]:
-    """The congestion controls of the kernels that were built, each with the kernels that have it."""
+    """For each congestion control of the built kernels, the names of the kernels that have it."""
     side = find_kernels()
     return side.kernels_by_law() if side is not None else {}
 
 
-#: The congestion controls of the kernels that were built; a study adds the user's own.
+#: The catalogue of congestion controls in addition to the engine's; a study adds the user's own.
 CATALOGUE = Catalogue(kernel_laws=kernel_laws)

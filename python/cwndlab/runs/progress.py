@@ -1,4 +1,4 @@
-"""What is shown while a study runs."""
+"""Displays of a run's progress: a bar on a terminal, lines of text elsewhere."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cwndlab.runs.executors.protocol import Progress as Progress
 
 
 class Shown(Progress):
-    """Counts replicates, cells and packets, and draws them at most once in `EVERY_S`, and at the end."""
+    """Counts replicates, cells and packets, and draws at most once every `EVERY_S` seconds."""
 
     EVERY_S = 0.5
 
     def __init__(self) -> None:
         self.cells = self.total = self.done = self.finished = self.packets = self._known = 0
-        #: What is done of the runs under way, in replicates.
+        #: The sum over current runs of the share that is done.
         self.part = 0.0
         self.left_s: float | None = None
         self.began = self._drawn = time.monotonic()
@@ -33,7 +33,7 @@ class Shown(Progress):
             self.draw()
 
     def start(self, cells: int, replicates: int, done: int) -> None:
-        """Notes how much there is to do; a search starts several runs, one after another."""
+        """Sets the numbers to reach. May be called again: a search runs several plans, one after another."""
         self.cells, self.total, self.done, self.finished = cells, replicates, done, 0
         self._known = done
         self.began = time.monotonic()
@@ -41,12 +41,12 @@ class Shown(Progress):
     def advance(self, packets: int) -> None:
         """Counts a replicate."""
         self.done += 1
-        self.part = 0.0  # known again half a second later
+        self.part = 0.0  # until `under_way` is called again, within half a second
         self.packets += packets
         self._draw_if_due()
 
     def under_way(self, replicates: float) -> None:
-        """Notes the part, and estimates the time left from what was done since the start."""
+        """Notes the shares, and estimates the remaining time from the replicates done since the start."""
         self.part = replicates
         done = self.done - self._known + replicates
         if done > 0:
@@ -64,18 +64,18 @@ class Shown(Progress):
         self.finished += 1
 
     def add_replicates(self, replicates: int, cells: int) -> None:
-        """Counts what is added, to cells that were finished without it."""
+        """Adds to the replicates to run; the cells that get them no longer count as finished."""
         self.total += replicates
         self.finished -= cells
 
     def time_left(self, seconds: float | None) -> None:
-        """Notes the time."""
+        """Sets the remaining time."""
         self.left_s = seconds
         self._draw_if_due()
 
 
 class Lines(Shown):
-    """A line every ten seconds, where the output is not a terminal."""
+    """Writes a line every ten seconds; used if the output is not a terminal."""
 
     EVERY_S = 10.0
 
@@ -88,14 +88,14 @@ class Lines(Shown):
         self._write(line)
 
     def draw(self) -> None:
-        """Writes a line."""
+        """Writes a line with the replicates and cells done, and the time left."""
         left = "" if self.left_s is None else f", about {span(self.left_s)} left"
         done = f"{100 * self.share:.0f} %: {self.done} of {self.total} replicates"
         self.note(f"{done}, {self.finished} of {self.cells} cells finished{left}")
 
 
 def default() -> Progress:
-    """What a call from Python shows: a line in a notebook, nothing elsewhere."""
+    """The display for calls from Python: a line in a notebook, nothing elsewhere."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if type(shell).__name__ != "ZMQInteractiveShell":
@@ -105,7 +105,7 @@ def default() -> Progress:
 
 
 class Bar(Shown):
-    """A bar on the terminal: cells, replicates, packets a second, time left."""
+    """A bar on the terminal, with cells, replicates, packets per second and time left."""
 
     EVERY_S = 0.1
 
@@ -141,7 +141,7 @@ class Bar(Shown):
         self._bar.stop()
 
     def start(self, cells: int, replicates: int, done: int) -> None:
-        """Draws the bar."""
+        """Sets the numbers to reach, and draws the bar."""
         super().start(cells, replicates, done)
         self._bar.start_task(self._task)
         self.draw()
@@ -161,7 +161,7 @@ class Bar(Shown):
         self._bar.console.print(line, markup=False, highlight=False)
 
     def time_left(self, seconds: float | None) -> None:
-        """Shows the time in place of the estimate from finished replicates, which do not come one by one."""
+        """Shows this time instead of rich's estimate, because many replicates on kernels finish at once."""
         from rich.progress import TextColumn
 
         if seconds is not None:
@@ -169,7 +169,7 @@ class Bar(Shown):
 
 
 def span(seconds: float) -> str:
-    """A length of time, for people."""
+    """A duration in words: "0.5 s", "3 min", "2.0 h"."""
     if seconds < 90:
         return f"{max(seconds, 0.1):.2g} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

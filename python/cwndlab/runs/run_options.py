@@ -1,4 +1,4 @@
-"""How to run a study: the one list of options that `cwndlab.run`, `run_study` and the command line share."""
+"""The options of a run, which `cwndlab.run`, `run_study` and the command line share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cwndlab.base.errors import ArgumentError, OptionError, check_constructor, n
 
 BACKENDS = ("simulator", "linux", "linux-virtual")
 _VIRTUAL = (("linux-virtual",), "{} applies only to kernels in virtual time", "--backend linux-virtual too")
-#: Options that not all backends take: those that do, what is wrong with any other, and what would be right.
+#: Options for some backends only: these backends, and the problem and the remedy in errors for others.
 _APPLIES_TO = {
     "stack": (BACKENDS[1:], "{} applies only to kernel backends", "--backend linux or linux-virtual too"),
     "kernel": _VIRTUAL,
@@ -23,7 +23,7 @@ _APPLIES_TO = {
 @check_constructor
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What can be chosen for a run. A value that is not possible is a StudyError and a ValueError."""
+    """The options of a run. An impossible value raises an error that is a StudyError and a ValueError."""
 
     #: Folder for records, verdicts and report; without it everything stays in memory.
     out: str | Path | None = None
@@ -33,13 +33,13 @@ class RunOptions:
     seed: int | None = None
     #: Sequential stopping: the relative half-width (0.02) of each number's 95 % interval.
     until: float | None = None
-    #: Threads of this machine; default: one for each processor, and for a kernel's runs 24 side by side.
+    #: Threads of this machine; default: one for each processor; for runs on a kernel, 24.
     threads: int | None = None
-    #: Address of a dask scheduler ("tcp://…") in place of threads.
+    #: Address of a dask scheduler ("tcp://…") instead of threads.
     cluster: str | None = None
-    #: A folder or an object store (s3://…) that others share: what is there is not run again.
+    #: A shared folder or object store (s3://…): results that it has are not run again.
     store: str | Path | None = None
-    #: An axis of [sensitivity], "combinations" of them, or "all".
+    #: An axis of [sensitivity], "combinations" of these axes, or "all".
     sensitivity: str | None = None
     #: "simulator"; "linux", this machine's kernel; or "linux-virtual", a User-Mode Linux in virtual time.
     backend: str = "simulator"
@@ -47,11 +47,11 @@ class RunOptions:
     stack: str | None = None
     #: The kernel of "linux-virtual": a series ("7.3"), a name from `linux list`, or a file; default: 6.12.
     kernel: str | None = None
-    #: Whether each first replicate on "linux-virtual" runs twice, to see if both are the same.
+    #: Whether each first replicate on "linux-virtual" runs twice, to check that both runs are equal.
     verify: bool = False
-    #: Events that one run of the simulator may take; default: 10^9. More is an error of its cell.
+    #: The largest number of events of one run of the simulator, which fails beyond it; default: 10^9.
     max_events: int | None = None
-    #: Memory that one run of the simulator may take, about; default: 384 MiB.
+    #: The largest memory of one run of the simulator, approximately; default: 384 MiB.
     max_memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
@@ -87,13 +87,13 @@ class FurtherOptions(TypedDict, total=False):
 
 
 class OptionFields(FurtherOptions, total=False):
-    """The fields of `RunOptions` as keyword arguments; a test holds the two together."""
+    """The fields of `RunOptions` as keyword arguments; a test checks that both have the same fields."""
 
     out: str | Path | None
 
 
 def chosen_options(options: object, more: OptionFields) -> RunOptions:
-    """The options (None: the defaults) with those fields that are given; ArgumentError for anything else."""
+    """The options (None: the defaults) with the fields of `more`; ArgumentError if it is not RunOptions."""
     options = RunOptions() if options is None else options
     if not isinstance(options, RunOptions):
         right = "axes and keys are changed by changes={…}"

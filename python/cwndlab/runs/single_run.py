@@ -1,4 +1,4 @@
-"""Runs simulated again, with further probes."""
+"""Single runs: simulated again with further probes, or made on request."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ Tables: TypeAlias = "Mapping[str, pa.Table]"
 
 
 def with_keys(scenario: str, changes: Mapping[str, object]) -> str:
-    """A scenario's JSON with these keys changed."""
+    """The JSON of a scenario with these keys changed."""
     return json.dumps({**json.loads(scenario), **changes}, allow_nan=False) if changes else scenario
 
 
 def simulate_tables(scenario: str, seed: int, replicate: int, laws: Iterable[LawCode]) -> dict[str, pa.Table]:
-    """The tables of one run of the simulator."""
+    """The record tables of one run of the simulator."""
     records = run_here(scenario, seed, replicate, laws)
     return {name: read_table(records.table(name)) for name in records.names}
 
 
 class Repeatable(Protocol):
-    """A source whose runs can be simulated again: a campaign, or one cell."""
+    """A source of runs that can be made again: a campaign, or one cell."""
 
     @property
     def backend(self) -> str:
-        """The key of the kernel that runs; "" is the simulator."""
+        """The part of keys that names the kernel and its set-up; "" for the simulator."""
 
     def scenario(self, cell: str) -> Mapping[str, Any]:
         """The scenario of a cell."""
@@ -51,41 +51,41 @@ class Repeatable(Protocol):
 
 
 class Recorded(Repeatable, Protocol):
-    """A source whose runs left records: a campaign."""
+    """A source of runs with stored records: a campaign."""
 
     def tables(self, cell: str, replicate: int = 0) -> Tables:
         """The record tables of a replicate."""
 
     def budgets(self, cell: str, replicate: int, kind: str | None) -> pa.Table | None:
-        """The time budgets of a replicate, if they were made with it (`time_budgets`)."""
+        """The time budgets of a replicate (`time_budgets`), if they were computed when it ran."""
 
 
 @dataclass(frozen=True)
 class OneCell:
-    """A cell whose runs are made when they are asked for (`Repeatable`)."""
+    """One cell, each replicate of which is run on request, on the simulator or a kernel (`Repeatable`)."""
 
     cell: Cell
     seed: int
-    #: Who runs it; None: the simulator.
+    #: Runs the cell on a kernel; None: the simulator.
     kernel: KernelExecutor | None = None
 
     @property
     def backend(self) -> str:
-        """The key of the kernel that runs it; "" is the simulator."""
+        """The part of keys that names the kernel and its set-up; "" for the simulator."""
         return self.kernel.key if self.kernel is not None else ""
 
     def scenario(self, cell: str) -> Mapping[str, Any]:
-        """The scenario."""
+        """The cell's scenario."""
         scenario: Mapping[str, Any] = json.loads(self.cell.scenario)
         return scenario
 
     def simulate_again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Tables:
-        """The tables of a replicate, with these keys of the scenario changed; RunError if the run failed."""
+        """The tables of a replicate, run with these keys of the scenario changed; RunError if it fails."""
         records = self.records(replicate, changes)
         return {name: read_table(records.table(name)) for name in records.names}
 
     def records(self, replicate: int, changes: Mapping[str, object]) -> Records:
-        """The records of a replicate, likewise."""
+        """The records of a replicate, run with these keys of the scenario changed; RunError if it fails."""
         scenario = with_keys(self.cell.scenario, changes)
         if self.kernel is None:
             return run_here(scenario, self.seed, replicate, self.cell.study.laws.values())
@@ -93,6 +93,6 @@ class OneCell:
 
 
 def with_probes(source: Repeatable, cell: str, replicate: int, probes: Mapping[str, object]) -> Tables:
-    """The tables of a replicate, simulated again with these probes on; OutputError if it cannot be."""
+    """The tables of a replicate, run again with these probes on; OutputError if that is not possible."""
     present = source.scenario(cell)["probes"]
     return source.simulate_again(cell, replicate, {"probes": {**present, **probes}})

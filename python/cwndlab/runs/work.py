@@ -1,6 +1,4 @@
-"""One replicate: the engine's run, then the study's quantities of its records. The same on a thread and on a
-cluster.
-"""
+"""Performs one replicate, on a thread or a cluster alike: the engine's run, then the study's quantities."""
 
 from __future__ import annotations
 
@@ -34,26 +32,27 @@ if TYPE_CHECKING:
     from cwndlab.study.schema import Quantity
 
 OVER_BUDGET = "simulate less (run.duration, rates, probes), or raise --max-events or --max-memory"
-#: Packet-hops (a second or more) from which the records of replicates after the first are kept. Keeping takes
-#: a tenth of the simulation's time and serves only metrics that change; shorter runs are simulated again.
+#: Packet-hops (at least a second of simulation) from which the records of replicates after the first are
+#: stored. Storing takes a tenth of the simulation's time, and only changed metrics use the records; shorter
+#: runs are simulated again.
 WORTH_KEEPING = 10_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeasuredRuns:
-    """Simulates replicates and measures a study's quantities of their records."""
+    """Simulates replicates, and measures a study's quantities from their records (`Work`)."""
 
     quantities: tuple[Quantity, ...]
-    #: What a run may use; None: the engine's default.
+    #: The limits of one run; None: the engine's default.
     max_events: int | None = None
     max_memory_bytes: int | None = None
     #: Congestion controls of the user's own.
     laws: tuple[LawCode, ...] = ()
-    #: Digest of the engine that must run.
+    #: Digest of the engine that every process must have.
     engine: str = field(default_factory=lambda: _core.engine_digest())
-    #: What each quantity's value is stored under, which has the digest of its metric's code.
+    #: The id under which the values of each quantity are stored; depends on the code of its metric.
     ids: Mapping[str, str] = field(init=False)
-    #: The metrics of the user's own among them, as they travel to other processes.
+    #: The user's own metrics that `quantities` use, in the form that other processes get.
     own_metrics: tuple[MetricCode, ...] = field(init=False)
     _measurer: metrics.Measurer = field(init=False)
 
@@ -63,7 +62,7 @@ class MeasuredRuns:
         object.__setattr__(self, "own_metrics", own_code(q.metric for q in self.quantities))
 
     def without_known(self, ids: Collection[str]) -> MeasuredRuns:
-        """The work for quantities whose ids are not among these, and for those that they are derived from."""
+        """The same for only those quantities whose ids are not among these, and for their operands."""
         todo = [q.name for q in self.quantities if self.ids[q.name] not in ids]
         by_name = {q.name: q for q in self.quantities}
         needed: set[str] = set()
@@ -76,11 +75,11 @@ class MeasuredRuns:
 
     @property
     def memory_bytes(self) -> int:
-        """What one run may use."""
+        """The largest memory of one run, in bytes."""
         return default_budget()[1] if self.max_memory_bytes is None else self.max_memory_bytes
 
     def check(self) -> None:
-        """ClusterError if this process has another engine, or other metrics, than the one that asks."""
+        """ClusterError if this process has another engine or other metrics than the caller's."""
         if _core.engine_digest() != self.engine:
             raise ClusterError(
                 f"worker {socket.gethostname()} runs another engine ({_core.version()}, digest "
@@ -97,7 +96,7 @@ class MeasuredRuns:
             )
 
     def perform(self, jobs: Sequence[Job], stopped: Stopped = never_stop) -> Iterator[Outcome]:
-        """Performs jobs in turn."""
+        """Performs jobs one after another, until `stopped` returns true."""
         ensure_known(self.own_metrics)
         for job in jobs:
             outcome = self.perform_one(job, stopped)
@@ -106,9 +105,7 @@ class MeasuredRuns:
             yield outcome
 
     def perform_one(self, job: Job, stopped: Stopped = never_stop) -> Outcome | None:
-        """Runs a job, None if it was stopped; a failure is an outcome too, so that one bad cell does not lose
-        the others.
-        """
+        """Runs and measures a job; None if it was stopped. A failure is an outcome, and ends no other job."""
         if stopped(0.0):
             return None
         try:
@@ -116,7 +113,7 @@ class MeasuredRuns:
         except RunStopped:
             return None
         except BudgetError as error:
-            if job.budgets:  # their probes may be what takes too much
+            if job.budgets:  # may fit without the probes of time budgets
                 return self.perform_one(replace(job, budgets=()), stopped)
             return Outcome(job, {}, 0, error=str(error), advice=OVER_BUDGET)
         except (RuntimeError, ValueError, MemoryError) as error:
@@ -132,7 +129,7 @@ class MeasuredRuns:
         kept = None
         if job.is_first or (job.keep_records and records.packets >= WORTH_KEEPING):
             names = records.names if job.is_first else sorted(tables_read(self.quantities) & {*records.names})
-            # A page compares the digest with that of its own run.
+            # A report's page compares the digest with that of its own run.
             about: dict[str, str | int] = {}
             if job.is_first:
                 about = {"digest": records.digest, "packets": records.packets}
@@ -140,8 +137,9 @@ class MeasuredRuns:
         return Outcome(job, values, int(records.packets), kept, budgets=budgets)
 
     def _run(self, job: Job, stopped: Stopped) -> _core.Records:
+        """Runs a job in the engine."""
         text = _with_budget_probes(job) if job.budgets else job.scenario
-        scenario, laws = _engine_scenario(text), classes(self.laws)
+        scenario, laws = _engine_scenario(text), load_laws(self.laws)
         with limit_calls(laws):
             return scenario.run(
                 job.seed,
@@ -153,7 +151,7 @@ class MeasuredRuns:
             )
 
     def measure_records(self, job: Job, kept: bytes) -> Outcome | None:
-        """Measures stored records; None if they are damaged or lack something required."""
+        """Measures the stored records of a job; None if they are damaged or lack a table."""
         try:
             records = KeptRecords(decode_tables(kept, job.key))
             return Outcome(
@@ -163,7 +161,7 @@ class MeasuredRuns:
             return None
 
     def measure(self, job: Job, records: Records) -> Mapping[str, Value]:
-        """Values, by their measures' ids, of the records of a job that ran elsewhere."""
+        """The values, by the ids of quantities, from the records of a job that was run elsewhere."""
         return self._values(WholeRun(records, job.parsed))
 
     def _values(self, view: WholeRun) -> dict[str, Value]:
@@ -172,13 +170,13 @@ class MeasuredRuns:
         return values | failures.count_failures(view)
 
 
-def classes(laws: Iterable[LawCode]) -> dict[str, Law]:
-    """The laws by their digests, as the engine takes them. Runs the code that defines them."""
+def load_laws(laws: Iterable[LawCode]) -> dict[str, Law]:
+    """The laws by their digests, as the engine needs them. Runs the code that defines them."""
     return {law.digest: load(law) for law in laws}
 
 
 class RunLimits(TypedDict, total=False):
-    """What one run may use; without a key, the engine's default."""
+    """The limits of one run; a missing key stands for the engine's default."""
 
     max_events: int
     max_memory_bytes: int
@@ -188,8 +186,8 @@ class RunLimits(TypedDict, total=False):
 def run_here(
     scenario: str, seed: int, replicate: int, laws: Iterable[LawCode], **limits: Unpack[RunLimits]
 ) -> _core.Records:
-    """One run in this process, whatever it is run for; a failure is a RunError, but for a BudgetError."""
-    code = classes(laws)
+    """Runs one replicate in this process, for any purpose. RunError if it fails, BudgetError over a limit."""
+    code = load_laws(laws)
     try:
         with limit_calls(code):
             return _core.run(scenario, seed, replicate, laws=code, **limits)
@@ -199,7 +197,7 @@ def run_here(
         raise RunError(str(error) or type(error).__name__) from None
 
 
-#: What a metric may raise about a run that it does not fit; `LawFailed` if its call did not return.
+#: The exceptions of a metric that cannot measure a run; `LawFailed` if its call did not return.
 FAULTS = (ValueError, KeyError, TypeError, ArithmeticError, IndexError, metrics.MetricFailed, LawFailed)
 
 
@@ -210,12 +208,12 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {words}"
 
 
-#: The keys of a quantity that its values depend on; the times of its window are in the cell's scenario.
+#: The keys of a quantity on which its values depend; the times of its window are in the cell's scenario.
 _MEASURED = {"metric", "options", "within", "unit", "window"}
 
 
 def measure_id(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
-    """The key of a value within its run: metric, options, unit and code, but not the name."""
+    """The id under which a quantity's values are stored: a digest of metric, options, unit and code."""
     spec = quantity.model_dump(mode="json", include=_MEASURED, exclude_none=True)
     spec["operation"] = quantity.operation
     operands = [measure_id(quantities[name], quantities) for name in quantity.operands]
@@ -224,14 +222,14 @@ def measure_id(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
 
 
 def measure_ids(quantities: Sequence[Quantity]) -> dict[str, str]:
-    """What each quantity's value is stored under."""
+    """The id under which the values of each quantity are stored, by the quantity's name."""
     by_name = {quantity.name: quantity for quantity in quantities}
     return {name: measure_id(quantity, by_name) for name, quantity in by_name.items()}
 
 
 @lru_cache(maxsize=16)
 def _engine_scenario(scenario: str) -> _core.Scenario:
-    """A cell's scenario as the engine reads it, once for all its replicates."""
+    """A scenario parsed by the engine; cached, because the replicates of a cell share it."""
     return _core.Scenario(scenario)
 
 
@@ -243,7 +241,7 @@ def _with_budget_probes(job: Job) -> str:
 
 
 def _budgets(job: Job, records: _core.Records) -> tuple[Mapping[str, pa.Table], _core.Records]:
-    """The time budgets of a run with their probes, and its records as if it had run without those."""
+    """The time budgets of a run with their probes, and its records without the tables of added probes."""
     from cwndlab.base.core import time_budgets
     from cwndlab.records.critical_path import PROBES
 
@@ -257,21 +255,21 @@ def _budgets(job: Job, records: _core.Records) -> tuple[Mapping[str, pa.Table], 
 
 
 def tables_read(quantities: Sequence[Quantity]) -> set[str]:
-    """The record tables that the quantities' metrics read, with their snapshots at the edges of windows."""
+    """The record tables that the quantities' metrics read, including snapshots at the edges of windows."""
     read = {table for q in quantities if q.metric is not None for table in metrics.get(q.metric).tables}
     read.add(failures.TABLE)
     return read | {SNAPSHOTS[table] for table in read & SNAPSHOTS.keys()}
 
 
 def with_needed_probes(compiled: Compiled, quantities: Sequence[Quantity]) -> Compiled:
-    """The scenario with only the probes that quantities read, for replicates after the first."""
+    """The scenario with only the probes whose tables quantities read, for replicates after the first."""
     scenario = compiled.scenario
     probes = needed_probes(scenario["probes"], tables_read(quantities))
     return compiled if probes == scenario["probes"] else Compiled({**scenario, "probes": probes})
 
 
 def cell_key(engine: str, completed: str, seed: int, backend: str = "") -> str:
-    """Common part of the keys of a cell's runs: `engine` is a digest, `backend` is "" for the simulator."""
+    """The part of keys that a cell's runs share; `completed` is the scenario, `backend` the kernel's key."""
     parts = "\0".join((engine, str(seed), completed))
     if backend:
         parts += "\0" + backend
@@ -279,5 +277,5 @@ def cell_key(engine: str, completed: str, seed: int, backend: str = "") -> str:
 
 
 def replicate_key(cell: str, replicate: int) -> str:
-    """Key of one run in the store."""
+    """The key of one run in the store; `cell` is the cell's key."""
     return hashlib.sha256(f"{cell}\0{replicate}".encode()).hexdigest()[:40]

@@ -1,1 +1,1 @@
-"""Who performs runs: threads, processes, a cluster."""
+"""Executors, which perform runs: the protocol, and threads. Applications have processes and clusters."""

@@ -1,4 +1,4 @@
-"""Runs jobs on threads of this machine; the core releases the GIL, so two threads fill two processors."""
+"""Runs jobs on threads of this machine. The engine releases the GIL, so two threads use two processors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from cwndlab.base.errors import CwndlabError
 
 from .protocol import Job, Outcome, Progress, Work
 
-#: Work in one batch: enough to make handing it over cheap, little enough to stop quickly.
+#: Seconds of work in one batch of jobs: much compared with passing it on, and little to wait for at a stop.
 CHUNK_S = 0.05
+#: The largest number of jobs in one batch.
 MAX_CHUNK = 64
 #: Seconds between reports on the progress of the runs under way.
 REPORT_S = 0.5
-#: Work in one batch with a shared store, whose answers are slower.
+#: Seconds of work in one batch with a shared store, which responds more slowly.
 SHARED_CHUNK_S = 1.0
 
 
@@ -36,14 +37,13 @@ class Threads:
     def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
         """Performs all jobs and delivers each outcome on the calling thread, in any order.
 
-        On Ctrl-C the runs under way are stopped, and what is finished delivered, before KeyboardInterrupt
-        continues.
+        On Ctrl-C it stops the current runs and delivers finished ones, then raises KeyboardInterrupt again.
         """
         _Pool(iter(jobs), work, self).drain(deliver)
 
 
 def available() -> int:
-    """Processors that this process may use."""
+    """The number of processors that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)  # macOS and Windows have none
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
@@ -53,14 +53,13 @@ class _Pool:
         count = wanted.count or available()
         self.chunk_s = wanted.chunk_s
         self.watcher = wanted.watcher
-        #: The share of its run that each thread has done.
+        #: For each thread, the share of its current run that is done.
         self.shares = [0.0] * count
         self.jobs = jobs
         self.work = work
         self.lock = threading.Lock()
         self.stop = threading.Event()
-        # Bounded: when delivering (the disk) is slower than running, the threads wait and memory does not
-        # grow.
+        # Bounded: if delivering (to disk) is slower than running, the threads wait, and memory does not grow.
         self.done: queue.Queue[list[Outcome] | BaseException | None] = queue.Queue(maxsize=4 * count)
         self.threads = [
             threading.Thread(target=self._work, args=(i,), name=f"run-{i}", daemon=True) for i in range(count)
@@ -86,7 +85,7 @@ class _Pool:
                 try:
                     outcomes.extend(self.work.perform(chunk, partial(self._stopped, thread)))
                 except CwndlabError:
-                    self.done.put(outcomes)  # extend keeps what came before the error
+                    self.done.put(outcomes)  # the outcomes before the error
                     raise
                 each = (time.perf_counter() - began) / max(len(outcomes), 1)
                 size = max(1, min(MAX_CHUNK, int(self.chunk_s / max(each, 1e-6))))
@@ -125,9 +124,9 @@ class _Pool:
                     delivers = True
             except KeyboardInterrupt as interrupt:
                 if failure is not None:
-                    os._exit(130)  # asked twice: what is in the journal is whole
+                    os._exit(130)  # a second interrupt; the journal stays readable
                 failure = interrupt
-                delivers = True  # what is in hand is lost, the rest is not
+                delivers = True  # the batch that was interrupted is lost; later ones are delivered
                 self.stop.set()
             except BaseException as error:
                 failure = failure or error

@@ -1,1 +1,1 @@
-"""Finished replicates by their keys, here and shared, and what is needed to make them again."""
+"""The store of finished replicates by their keys, and provenance.json, which says how to make them again."""

@@ -1,16 +1,16 @@
-"""Keeps every finished replicate, so that a run can be stopped anywhere and continues where it was.
+"""Stores every finished replicate, so that a run can be stopped at any time and continued.
 
 Layout of ``DIR/store/``:
 
-- ``values.pack``: one line for each run, sorted by key: its values by their measures' ids; written whole to
-  a temporary file and renamed.
-- ``journal-*.log``: lines of the run that is under way, appended as replicates finish. A process that is
-  killed leaves at most one torn line, which its checksum gives away. A run that ends folds its journal into
+- ``values.pack``: a line for each run, sorted by key, with its values by the ids of quantities; written to a
+  temporary file and renamed.
+- ``journal-*.log``: lines of the current command, appended as replicates finish. A process that is killed
+  leaves at most one incomplete line, which its checksum reveals. A command that ends merges its journal into
   the pack.
 - ``records/<first two digits of key>/<key>.arrows``: the record tables of the run with this key; written to a
   temporary file and renamed.
 
-A line is ``key checksum json``. Whatever does not fit its checksum is reported, dropped and computed again.
+A line is ``key checksum json``. Data that does not match its checksum is reported and computed again.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from cwndlab.runs.executors.protocol import Outcome
 
 
-#: Errors of a lock that another process has.
+#: The errors of locking a file that another process has locked.
 _HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-#: Seconds to wait for a lock, which a killed process's child may hold until its own program starts.
+#: Seconds to wait for a lock, and between attempts: a killed process's child may hold it for a moment.
 _LOCK_WAIT_S, _LOCK_STEP_S = 2.0, 0.02
 
 
 def _lock(file: IO[bytes]) -> None:
-    """Locks a file for this process, for as long as it is open; OSError if another keeps it."""
+    """Locks a file for this process until it is closed; OSError if another process keeps the lock."""
     until = time.monotonic() + _LOCK_WAIT_S
     while True:
         try:
@@ -69,13 +69,13 @@ def _try_lock(file: IO[bytes]) -> None:
 
 #: The largest record tables that are read, in bytes.
 MAX_RECORDS = 1 << 40
-#: Attempts of a reader to open files that a writer replaces meanwhile.
+#: Attempts of a reader to open the files, which a writer may replace meanwhile.
 _LOOKS = 5
 _JOURNAL = re.compile(r"journal-[0-9]+\.log\Z")
 
 
 class MemoryStore:
-    """Keeps outcomes for as long as it lives."""
+    """A store in memory."""
 
     def __init__(self) -> None:
         self._values: dict[str, Mapping[str, Value]] = {}
@@ -85,32 +85,32 @@ class MemoryStore:
         return key in self._values
 
     def add(self, outcome: Outcome) -> None:
-        """Keeps one outcome; records of first replicates only, as memory is dear."""
+        """Stores one outcome; to save memory, records only of first replicates."""
         self._values[outcome.job.key] = outcome.values
         if outcome.records is not None and outcome.job.is_first:
             self._records[outcome.job.key] = outcome.records
 
     def values(self, key: str) -> Mapping[str, Value]:
-        """What was measured."""
+        """The values of a run, by the ids of quantities."""
         return self._values[key]
 
     def records(self, key: str) -> bytes | None:
-        """The record tables, if they were kept."""
+        """The record tables of a run, if they were stored."""
         return self._records.get(key)
 
     def finish(self) -> None:
-        """Nothing to do."""
+        """Does nothing; a store in a folder merges its files."""
 
 
 class FolderStore:
-    """A store in a folder. In memory it holds the position of each line, not the line.
+    """A store in a folder. Keeps in memory only the position of each line.
 
-    `read_only` takes no lock and writes nothing; it sees what was there when it was opened.
+    With `read_only` it takes no lock, writes nothing, and has the content at the time of opening.
     """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
         self.folder = folder
-        #: What was found damaged, in words; each is computed again.
+        #: Messages about damaged data, all of which is computed again.
         self.damaged: list[str] = []
         self._where: dict[str, tuple[Path, int, int]] = {}
         self._readers: dict[Path, IO[bytes]] = {}
@@ -126,7 +126,7 @@ class FolderStore:
                 for path in self._files():
                     self._index(path)
                 break
-            except FileNotFoundError:  # a writer has just folded the journals into the pack
+            except FileNotFoundError:  # a writer has just merged the journals into the pack
                 self._close_readers()
                 self._where.clear()
                 self.damaged.clear()
@@ -139,12 +139,12 @@ class FolderStore:
                 ) from None
 
     def _files(self) -> list[Path]:
-        """What holds values: the pack first, as journals are newer."""
+        """The files with values: the pack, then the journals, whose newer lines replace those of the pack."""
         pack = self.folder / "values.pack"
         return ([pack] if pack.exists() else []) + self._journals()
 
     def _take(self) -> None:
-        """Locks the folder for this process, and removes what a killed one left half-written."""
+        """Locks the folder for this process, and removes temporary files that a killed process left."""
         folder = self.folder
         with output_errors(folder):
             (folder / "records").mkdir(parents=True, exist_ok=True)
@@ -164,11 +164,11 @@ class FolderStore:
         with output_errors(folder):
             for path in (*folder.glob("*.tmp-*"), *folder.glob("records/*/*.tmp-*")):
                 if path.is_file():
-                    with suppress(NotADirectoryError):  # a link leads there
+                    with suppress(NotADirectoryError):  # the path passes a link
                         unlink_inside(folder, path.relative_to(folder).as_posix())
 
     def _index(self, path: Path) -> None:
-        # Stays open: another process may put a new pack in its place.
+        # The file stays open: another process may replace `values.pack`, but positions are in the old file.
         file = self._readers[path] = open_plain(path)
         position = 0
         for number, line in enumerate(file, start=1):
@@ -188,7 +188,7 @@ class FolderStore:
         return len(self._where)
 
     def add(self, outcome: Outcome) -> None:
-        """Keeps one outcome: first its tables, then the line that vouches for it."""
+        """Stores one outcome: first its tables, then its line, without which the tables do not count."""
         if self._lock is None:
             raise OutputError(f"{self.folder.parent}: results are missing; `cwndlab run` there makes them")
         with output_errors(self.folder):
@@ -221,12 +221,12 @@ class FolderStore:
         return reader.read(length)
 
     def values(self, key: str) -> Mapping[str, Value]:
-        """What was measured."""
+        """The values of a run, by the ids of quantities."""
         line = self._read(key)
         return line_values(line)
 
     def records(self, key: str) -> bytes | None:
-        """The record tables, if they were kept and are undamaged."""
+        """The record tables of a run, if they were stored and are undamaged."""
         try:
             data = read_inside(self.folder, _records_name(key), MAX_RECORDS)
         except OSError:
@@ -234,7 +234,7 @@ class FolderStore:
         return data if is_whole(data, key) else None
 
     def check_records(self, key: str, *, required: bool) -> None:
-        """Drops a run whose record tables are damaged, or missing though required: it is run again."""
+        """Drops a run whose record tables are damaged, or missing although `required`, to be run again."""
         path = self.folder / _records_name(key)
         if not path.exists():
             if required:
@@ -247,7 +247,7 @@ class FolderStore:
             self._where.pop(key, None)
 
     def finish(self) -> None:
-        """Folds the journals into the pack, sorted by key: the same bytes however the run was interrupted."""
+        """Merges the journals into the pack, sorted by key, so that interruptions do not change its bytes."""
         journals = self._journals()
         if self._journal is not None:
             self._journal.close()
@@ -276,7 +276,7 @@ class FolderStore:
         self._readers.clear()
 
     def close(self) -> None:
-        """Lets others write; what was kept stays."""
+        """Closes all files and releases the lock."""
         self._close_readers()
         if self._journal is not None:
             self._journal.close()
@@ -292,12 +292,12 @@ class FolderStore:
 
 
 def _records_name(key: str) -> str:
-    """The file of a run's record tables below the store."""
+    """The path of a run's record tables below the store's folder."""
     return f"records/{key[:2]}/{key}.arrows"
 
 
 #: A store of outcomes, in memory or in a folder.
-Kept: TypeAlias = MemoryStore | FolderStore
+Store: TypeAlias = MemoryStore | FolderStore
 
 
 def _number(journal: Path) -> int:
@@ -312,13 +312,13 @@ def _checksum(key: bytes, body: bytes) -> bytes:
 
 
 def write_line(key: str, values: Mapping[str, Value]) -> bytes:
-    """A replicate's values as they are kept."""
+    """A replicate's values as a line of the store."""
     body = json.dumps(_no_nan(values), separators=(",", ":"), allow_nan=False).encode()
     return b"%s %s %s\n" % (key.encode(), _checksum(key.encode(), body), body)
 
 
 def line_key(line: bytes) -> str | None:
-    """The key of a line that fits its checksum."""
+    """The key of a line; None if the line does not match its checksum."""
     parts = line.rstrip(b"\n").split(b" ", 2)
     if not line.endswith(b"\n") or len(parts) != 3 or _checksum(parts[0], parts[2]) != parts[1]:
         return None
@@ -326,12 +326,12 @@ def line_key(line: bytes) -> str | None:
 
 
 def line_values(line: bytes) -> Mapping[str, Value]:
-    """What `write_line` made a line of."""
+    """The values in a line that `write_line` made."""
     raw: dict[str, Any] = json.loads(line.split(b" ", 2)[2])
     if not isinstance(raw, dict):
         raise ValueError("a line of values holds no object")
     return {
-        # Most are numbers: a call for each would take longer than reading them.
+        # Most items are floats; calling `_read_number` for each would take longer than parsing the JSON.
         name: [item if item.__class__ is float else _read_number(item) for item in value]
         if isinstance(value, list)
         else _read_number(value)
@@ -339,7 +339,7 @@ def line_values(line: bytes) -> Mapping[str, Value]:
     }
 
 
-#: JSON has no NaN and no infinity.
+#: How NaN and infinity are written, which JSON lacks.
 _WORDS: dict[str | None, float] = {None: math.nan, "inf": math.inf, "-inf": -math.inf}
 
 

@@ -1,4 +1,4 @@
-"""What is needed to make a result again: versions, seed, platform, and every default filled in."""
+"""The content of provenance.json: versions, seed, platform and complete scenarios, to reproduce a result."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 def git_hash(here: Path = Path(__file__).resolve().parent) -> str | None:
     """The commit of the source tree that cwndlab runs from; None if it is installed.
 
-    A "+" follows if the work tree was modified: a tracked file was changed, or the sources have a new one.
+    With "+" at its end if a tracked file was changed, or crates/ or python/ have an untracked one.
     """
     command = ["git", "status", "--porcelain=v2", "--branch"]
     try:
         top = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
         if top is None or not (top / "crates" / "cwndlab-engine").exists():
-            return None  # installed, perhaps below some other repository
+            return None  # an installed package, possibly below another repository
         done = subprocess.run(command, cwd=top, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
@@ -42,7 +42,7 @@ def git_hash(here: Path = Path(__file__).resolve().parent) -> str | None:
 
 
 class Commit:
-    """The commit of the source tree, which git finds in the background while a study runs."""
+    """Finds the commit of the source tree by git, in the background while a study runs."""
 
     def __init__(self) -> None:
         self._found: list[str | None] = []
@@ -50,7 +50,7 @@ class Commit:
         self._thread.start()
 
     def wait(self) -> str | None:
-        """The commit, as `git_hash` writes it."""
+        """Waits for git; the commit as `git_hash` returns it."""
         self._thread.join()
         return self._found[0]
 
@@ -67,7 +67,7 @@ def provenance(
     performed: int,
     ran_on: str,
 ) -> dict[str, Any]:
-    """The content of provenance.json; `replicates` are those that have values, by cell."""
+    """The content of provenance.json; `replicates` has the number with values of each cell."""
     study = plan.study
     first = json.loads(plan.cells[0].completed_scenario)
     ended = datetime.now(UTC)
@@ -107,7 +107,7 @@ def provenance(
 
 
 def differences(a: Any, b: Any, at: str = "") -> dict[str, Any]:
-    """The values of `b` that differ from `a`: dotted path -> value."""
+    """The values of `b` that differ from those of `a`, by their dotted paths."""
     if a == b:
         return {}
     if isinstance(a, dict) and isinstance(b, dict):
