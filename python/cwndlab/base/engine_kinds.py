@@ -36,7 +36,7 @@ class EngineKind(NamedTuple):
     """A kind of queue, impairment or application, as the engine describes it."""
 
     about: str
-    #: The JSON schema of each key, as the engine names it.
+    #: The JSON schema of each key, by the engine's name of the key.
     keys: Mapping[str, Mapping[str, Any]]
     required: tuple[str, ...]
     #: The schemas to which those of `keys` refer by "$ref".

@@ -37,7 +37,7 @@ def markdown_lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[s
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A CSV file: a line of headings, and a line for each row."""
+    """The text of a CSV file: a line of headings, and a line for each row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)

@@ -100,7 +100,7 @@ class OwnMetric(Metric):
     code: MetricCode
 
 
-#: The user's own metrics by name.
+#: The user's own metrics by name; the next line has those of this package.
 _known: dict[str, OwnMetric] = {}
 _declared: dict[str, Metric] = {}
 

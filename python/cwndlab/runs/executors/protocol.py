@@ -100,7 +100,7 @@ class Progress:
         """Is called after the last replicate of a cell."""
 
     def add_replicates(self, replicates: int, cells: int) -> None:
-        """Is called when sequential stopping requests `replicates` more in all, for `cells` done cells."""
+        """Is called when sequential stopping adds `replicates` in all to `cells` cells that had finished."""
 
     def note(self, line: str) -> None:
         """Shows a line of text at once, such as that a run is repeated."""
