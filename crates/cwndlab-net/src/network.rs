@@ -34,8 +34,8 @@ pub struct Wire<P> {
     pub ordinary: bool,
     /// Whether [`Wire::take_early`] may be called.
     pub early: bool,
-    /// Whether [`Link::arrive_plain`] may be called: neither [`Network::on_arrived`] nor the argument `more` of
-    /// [`Network::on_delivered`] is requested.
+    /// Whether [`Link::arrive_plain`] may be called, [`Network::on_arrived`] is not requested, and the argument `more`
+    /// of [`Network::on_delivered`] is not requested or never true.
     pub passes: bool,
 }
 

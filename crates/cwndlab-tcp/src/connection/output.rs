@@ -86,7 +86,7 @@ impl Connection {
             }
             let exceeds_window = self.sender.snd.end - self.sender.snd.nxt > self.sender.cc.cwnd();
             if exceeds_window && self.sender.calls_again() && self.sender.trains().is_none() {
-                self.write_on(); // the data of the first call exceeds the restart window
+                self.write_on(); // the restart window holds data of the first call back, so the next call follows
             }
         }
     }
