@@ -38,7 +38,7 @@ def test_a_change_of_the_model_is_found_in_pairs_where_independent_runs_would_hi
     assert paired.moved[0].method == "difference of means, paired t, 10 replicates"
     assert [move.significant for move in independent.moved] == [False, False]
     assert independent.moved[0].method == "difference of means, unpaired t, 12 replicates"
-    width = [found.moved[0].found.high - found.moved[0].found.low for found in (paired, independent)]
+    width = [found.moved[0].interval.high - found.moved[0].interval.low for found in (paired, independent)]
     assert width[1] > 3 * width[0]
 
 

@@ -68,4 +68,4 @@ def test_two_folders_are_compared_by_all_replicates_of_the_random_one(tmp_path: 
     for a, b in (("exact", "random"), ("random", "exact")):
         [found] = compare(tmp_path / a, tmp_path / b).moved
         assert found.significant and found.method == "difference of means, paired t, 10 replicates"
-        assert found.found.low < found.b - found.a < found.found.high
+        assert found.interval.low < found.b - found.a < found.interval.high

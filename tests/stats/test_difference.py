@@ -30,13 +30,13 @@ def difference(a: Results, b: Results) -> NumberDifference:
 def test_a_single_run_of_a_random_cell_gives_a_difference_without_an_interval(seed: str) -> None:
     found = difference(dataset([1.0]), dataset([3.0], seed=seed))
     assert (found.a, found.b) == (1.0, 3.0)
-    assert math.isnan(found.found.low) and math.isnan(found.found.high) and not found.significant
+    assert math.isnan(found.interval.low) and math.isnan(found.interval.high) and not found.significant
     assert found.method == "1 replicate: no interval"
 
 
 def test_where_nothing_is_random_in_either_dataset_any_difference_is_exact_and_significant() -> None:
     found = difference(dataset([1.0], {"x"}), dataset([1.5], {"x"}))
-    assert (found.found.low, found.found.high) == (0.5, 0.5) and found.significant
+    assert (found.interval.low, found.interval.high) == (0.5, 0.5) and found.significant
 
 
 def test_the_one_value_of_a_cell_without_randomness_represents_all_replicates_of_the_other() -> None:
@@ -45,7 +45,7 @@ def test_the_one_value_of_a_cell_without_randomness_represents_all_replicates_of
         difference(dataset([1.0], {"x"}), dataset(runs)),
         difference(dataset(runs), dataset([3.0], {"x"})),
     ):
-        assert 0.5 < found.found.low < 1.0 < found.found.high and found.significant
+        assert 0.5 < found.interval.low < 1.0 < found.interval.high and found.significant
 
 
 def test_equal_numbers_are_counted() -> None:

@@ -168,7 +168,7 @@ def compared(pair: Pair) -> Interval:
     """What `cwndlab compare` finds in two folders, one with each cell."""
     moved = compare_datasets(of_cell(pair, "b"), of_cell(pair, "a")).moved
     [found] = [one for one in moved if one.quantity == "value"]
-    return found.found
+    return found.interval
 
 
 def of_a_choice(pair: Pair) -> Interval:

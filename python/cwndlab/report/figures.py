@@ -71,7 +71,7 @@ class Drawing(NamedTuple):
 
     @property
     def figure(self) -> str:
-        """Id of the study's figure, without the ending of the simulator's figure next to a kernel's."""
+        """The id of the study's figure: that of the drawing without the ending `SIMULATOR`."""
         return self.id.removesuffix(SIMULATOR)
 
     @property

@@ -209,7 +209,9 @@ class ResultTables:
         rows = [
             (
                 cells[number.cell],
-                Estimate.from_interval(number.cell, f"{kind}({number.quantity})", number.unit, number.found),
+                Estimate.from_interval(
+                    number.cell, f"{kind}({number.quantity})", number.unit, number.interval
+                ),
             )
             for number in differences
         ]

@@ -24,7 +24,7 @@ class NumberDifference:
     unit: str
     a: float
     b: float
-    found: Interval
+    interval: Interval
     """Their difference, ratio or change (`b` against `a`), with its interval."""
     equal: bool
     """Whether each replicate has the same value in both."""
@@ -34,16 +34,14 @@ class NumberDifference:
     @property
     def tested(self) -> bool:
         """Whether there are enough runs for a test."""
-        return self.significant or not math.isnan(self.found.low)
+        return self.significant or not math.isnan(self.interval.low)
 
     @property
     def method(self) -> str:
         """The method of its interval, and the number of replicates behind it."""
-        interval = self.found
-        runs = (
-            "" if math.isnan(interval.low) or interval.exact else f", {count_text(interval.n, 'replicate')}"
-        )
-        return interval.method + runs
+        low, n = self.interval.low, self.interval.n
+        has_runs = not (math.isnan(low) or self.interval.exact)
+        return self.interval.method + (f", {count_text(n, 'replicate')}" if has_runs else "")
 
     @property
     def change(self) -> float:
@@ -55,7 +53,7 @@ class NumberDifference:
     def to_dict(self) -> dict[str, object]:
         """The comparison for JSON."""
         own = {"cell": self.cell, "quantity": self.quantity, "unit": self.unit, "a": self.a, "b": self.b}
-        ends = {"low": self.found.low, "high": self.found.high}
+        ends = {"low": self.interval.low, "high": self.interval.high}
         return {**own, **ends, "method": self.method, "significant": self.significant}
 
 

@@ -161,7 +161,7 @@ class Sample(_Operators):
         return abs(self.estimate().value)
 
     def quantile(self, share: float) -> Interval:
-        """The quantile of the runs below which this share of them lies."""
+        """The value below which this share of the runs lies, with its interval."""
         if self.exact:
             return self.estimate()
         return intervals.quantile(self.runs, share)

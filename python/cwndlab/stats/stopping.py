@@ -1,4 +1,4 @@
-"""When enough replicates were run: a sequential rule on the relative half-width."""
+"""Decides whether there are enough replicates, by a sequential rule on the relative half-width."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Cells:
         return self.axes[axis]
 
     def cells_at(self, where: Mapping[str, object]) -> list[CellInfo]:
-        """The cells whose axes have the wanted values, none if there are none."""
+        """As `select`, but empty if no cell has an axis or a value."""
         labels = {axis: {label(value) for value in as_list(wanted)} for axis, wanted in where.items()}
         if labels.keys() == self.axes.keys() and all(len(chosen) == 1 for chosen in labels.values()):
             key = frozenset((axis, value) for axis, chosen in labels.items() for value in chosen)

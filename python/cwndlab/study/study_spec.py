@@ -53,12 +53,12 @@ class StudySpec:
 
     @property
     def file(self) -> Path | None:
-        """Its file; None if it was built in code."""
+        """The study's file; None for a study built in code."""
         return self.document.file
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the files that it names; None for a study built in code."""
+        """The folder of the files that the study names; None for a study built in code."""
         return self.document.folder
 
     @property

@@ -24,7 +24,7 @@ def label(value: object) -> str:
 
 
 def same_value(a: object, b: object) -> bool:
-    """Whether two axis values are the same, by the rule of all selections, grids, `set` and results."""
+    """Whether two axis values are the same; selections, grids, `set` and results all use this rule."""
     return label(a) == label(b)
 
 

@@ -79,8 +79,8 @@ def _moved(move: NumberDifference) -> str:
 
     sign = "moved" if move.significant else "within noise" if move.tested else "not tested"
     values, between = f"{move.a:.6g} → {move.b:.6g}", ""
-    if not math.isnan(move.found.low):
-        ends = interval_text(move.found, None)
+    if not math.isnan(move.interval.low):
+        ends = interval_text(move.interval, None)
         between = f"difference {ends.replace(' … ', ' to ')}, "
         if "e" not in ends:
             digits = min(decimals(end) for end in ends.split(" … "))
