@@ -342,7 +342,7 @@ impl<P: Probe> Simulation<P> {
         self.retire(end >> 1);
     }
 
-    /// Handles a timer event of an end, which may have been postponed since it was scheduled.
+    /// Handles the timer event of one end. If its deadline is later by now, sets the timer again instead.
     #[inline(never)]
     pub(super) fn on_stack_timer(&mut self, end: u32) {
         let (now, side) = (self.now, (end & 1) as usize);

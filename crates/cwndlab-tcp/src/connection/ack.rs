@@ -214,8 +214,8 @@ impl Connection {
         (acked_bytes, self.sender.outstanding.on_ack(ack))
     }
 
-    /// Prepares the report of an ACK. If losses are detected by time (RACK), returns the range that a DSACK reports,
-    /// the echoed timestamp, and the minimum round trip so far.
+    /// With RACK, prepares the record of segments for an ACK, and returns the range that a DSACK reports, if it is
+    /// believed, the echoed timestamp, and the minimum round trip so far.
     fn begin_account(
         &mut self,
         cfg: &TcpConfig,

@@ -23,7 +23,7 @@ pub(in crate::connection) enum Go {
     Ack,
     /// A full segment of new data.
     Full,
-    /// A few fields do not decide it: [`Connection::gate_any`] does.
+    /// The few fields that [`Connection::gate`] reads do not suffice: [`Connection::gate_any`] decides.
     #[default]
     Undecided,
 }

@@ -212,7 +212,7 @@ impl RateSampler {
     }
 
     /// Does what [`Self::sample`] would for an ACK while nothing is outstanding: ends the time in which the application
-    /// limits the sender, if the data that was outstanding when it began has been delivered.
+    /// limits the sender, if more than the data that was outstanding when it began has been delivered.
     pub fn on_idle_ack(&mut self) {
         if self.delivered_packets > self.app_limited_until {
             self.app_limited_until = 0;

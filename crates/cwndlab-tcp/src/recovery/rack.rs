@@ -122,11 +122,12 @@ pub(crate) struct Rack {
     reorderings: u32,
     /// Largest reordering observed, in segments; 0 if there was none.
     reordering: u32,
-    /// `RACK.reo_wnd_mult`.
+    /// `RACK.reo_wnd_mult`: the reordering window, in quarters of the minimum round trip.
     multiplier: u32,
-    /// `RACK.reo_wnd_persist`.
+    /// `RACK.reo_wnd_persist`: how many more repairs without a DSACK reset `multiplier` to 1.
     persist: u8,
-    /// `RACK.dsack_round`.
+    /// `RACK.dsack_round`: the highest position sent when a DSACK last widened the reordering window; `None` once that
+    /// data is acknowledged.
     dsack_round: Option<u64>,
     /// Segments that arrived twice, according to DSACK.
     twice: u32,

@@ -95,7 +95,8 @@ fn is_within_timeout(v: &View<'_>, time: Time) -> bool {
 }
 
 impl Rack {
-    /// Sets the timer after an ACK. `informed`: RACK's state has changed, and losses have been looked for since.
+    /// Sets the retransmission timer after an ACK if it has to change; without Linux's timers, the deadline of the
+    /// probe. `informed`: RACK's state has changed, and losses have been looked for since.
     pub(super) fn set_timer(&mut self, v: &mut View<'_>, arrivals: &Arrivals, informed: bool) {
         let Arrivals { now, advanced, .. } = *arrivals;
         if !v.cfg.recovery.has_linux_timers() {
