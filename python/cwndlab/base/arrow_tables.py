@@ -27,7 +27,7 @@ def read_table(stream: Any) -> pa.Table:
 
 
 def encode_tables(tables: Mapping[str, pa.Table], key: str, about: Mapping[str, str | int] = EMPTY) -> bytes:
-    """A heading, the Arrow streams in one compressed frame, and a checksum of both and of the run's key.
+    """Record tables as bytes: a heading, Arrow streams in one compressed frame, and a checksum with the key.
 
     The heading also holds `about`, facts about the run that its tables do not contain.
     """

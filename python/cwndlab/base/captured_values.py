@@ -28,7 +28,7 @@ def digest_of_values(function: Callable[..., object], key: str) -> str:
 
 
 def _texts(function: object, key: str, seen: set[int]) -> Iterator[str]:
-    """Name and value of all that a function uses from outside, and of what those functions use in turn."""
+    """Name and value of all that a function uses from outside, and of what functions among these use."""
     if not isinstance(function, FunctionType) or id(function) in seen:
         return
     seen.add(id(function))

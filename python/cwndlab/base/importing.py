@@ -17,7 +17,7 @@ MOVED = {
 
 
 class _Signpost:
-    """A finder of modules that must be the first: another would find a folder that an old version left."""
+    """An import finder that rejects moved modules, before others find a folder that an old version left."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:

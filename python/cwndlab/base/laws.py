@@ -1,6 +1,6 @@
 """Congestion controls of the user's own: a class or a file becomes source text for other processes.
 
-Every control (in Python, in Rust, or a policy) is sent as the text of the module that defines it. Each
+Every law (in Python, in Rust, or a trained policy) is sent as the text of the module that defines it. Each
 process executes that text, so a digest in a run's key covers what ran: the text, the class's name, and the
 user's own modules that the text imports. It does not cover installed packages or the version of Python.
 """
@@ -36,7 +36,7 @@ _SPEC = re.compile(r"(?:(?P<name>[^=/\\:]+)=)?(?P<file>.+?)(?::(?P<cls>[A-Za-z_]
 class LawCode:
     """A congestion control as source text."""
 
-    #: The name of the control in studies.
+    #: The congestion control's name in studies.
     name: str
     class_name: str
     #: File of the source, as errors and reports show it.
@@ -45,7 +45,7 @@ class LawCode:
     uses_random: bool
     #: Digest of the user's modules that the text imports (`usercode.digest_of_imports`).
     imports: str = ""
-    #: The value of the knob `ecn` that `cc` sets together with this control; empty if it sets none.
+    #: The value to which `cc` also sets the TCP knob `ecn`; empty if it does not set it.
     ecn: str = ""
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -59,7 +59,7 @@ class LawCode:
         return digest_of_code("cwndlab congestion control 1", self.class_name, self.source, self.imports)
 
     def describe(self) -> dict[str, Any]:
-        """The control's entry in provenance.json."""
+        """The congestion control's entry in provenance.json."""
         about: dict[str, Any] = {"name": self.name, "class": self.class_name, "file": self.file}
         about["digest"] = self.digest
         about |= {"uses_random": self.uses_random, "imports": self.imports}
@@ -67,12 +67,12 @@ class LawCode:
 
     @property
     def brings(self) -> dict[str, str]:
-        """The knobs that `cc` sets together with this control."""
+        """The TCP knobs that `cc` sets besides `window_law`, with their values."""
         return {"ecn": self.ecn} if self.ecn else {}
 
     @property
     def knob(self) -> dict[str, Any]:
-        """The value of the knob `window_law` that selects this control."""
+        """The value of the knob `window_law` that selects this congestion control."""
         return {"external": {"code": self.digest, "random": self.uses_random}}
 
 
@@ -88,7 +88,7 @@ _KERNEL_NAME = re.compile(r"[\w+-]{1,15}\Z", re.ASCII)
 def kernel_knob(name: str) -> dict[str, Any]:
     """The value of the knob `window_law` that selects a congestion control that only kernels have.
 
-    A scenario has it as an external control, with the name in place of the 128-bit digest.
+    A scenario has it as an external law, with the name in place of the 128-bit digest.
     """
     return {"external": {"code": name.encode().ljust(16, b"\0").hex(), "random": False}}
 
@@ -115,14 +115,14 @@ def _choices(name: str) -> tuple[str, ...]:
 
 
 def versions(name: str) -> list[str]:
-    """The engine's laws that a kernel has under this name, without a number: `bbr1` and `bbr3` of `bbr`."""
+    """The engine's laws that are versions of a kernel's law: `bbr1` and `bbr3` of `bbr`."""
     return [law for law in built_in() if law != name and law.rstrip("0123456789") == name]
 
 
 def misspelt(name: str) -> str | None:
     """The engine's window law of which a name is probably a misspelling.
 
-    None if a law's name contains it or is contained in it: `bbr` is a kernel's law.
+    None if the name contains a law's name, or is part of one: `bbr` is a kernel's law.
     """
     laws = built_in()
     if any(law in name or name in law for law in laws):
@@ -131,7 +131,7 @@ def misspelt(name: str) -> str | None:
 
 
 def make_law_codes(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:
-    """The codes of controls by name, each given as a class or as the `spec` of `from_file`."""
+    """The `LawCode` of each congestion control, given as a class or as the `spec` of `from_file`."""
     stop_loading()
     codes = {}
     for name, control in controls.items():
@@ -142,7 +142,7 @@ def make_law_codes(controls: Mapping[str, type[CongestionControl] | str | Path])
 
 
 def from_class(name: str, cls: type[CongestionControl]) -> LawCode:
-    """The code of a class. StudyError if it is not a congestion control, or its source is not in a file."""
+    """The `LawCode` of a class. StudyError if it is no congestion control, or its source is not in a file."""
     _check(name, cls)
     module = sys.modules.get(cls.__module__)
     file = getattr(module, "__file__", None)
@@ -156,9 +156,9 @@ def from_class(name: str, cls: type[CongestionControl]) -> LawCode:
 
 
 def from_file(spec: str) -> LawCode:
-    """The code of the control that `--cc` names by [NAME=]FILE.py[:CLASS], FILE.onnx or a crate's folder.
+    """The `LawCode` of a congestion control: of [NAME=]FILE.py[:CLASS], FILE.onnx or a Rust crate's folder.
 
-    Runs the file.
+    Runs FILE.py, or the module that loads the policy or the crate, which is built first.
     """
     match = _SPEC.match(spec)
     file = Path(match["file"]) if match else Path(spec)
@@ -196,7 +196,7 @@ def from_file(spec: str) -> LawCode:
 
 
 def _written(name: str, class_name: str, file: Path, source: str) -> LawCode:
-    """The code of a law in Rust, or of a policy, from the text of the Python module that loads it."""
+    """The `LawCode` of a law in Rust or of a policy; `source` is the Python module that loads it."""
     code = LawCode(name, class_name, str(file), source, uses_random=False, imports=digest_of_imports(source))
     law = load(code)
     _check(name, law)
@@ -204,7 +204,7 @@ def _written(name: str, class_name: str, file: Path, source: str) -> LawCode:
 
 
 def load(code: LawCode) -> Law:
-    """The control, made from its source text once per process."""
+    """The congestion control of a `LawCode`; its source text is run once per process."""
     with _lock:
         law = _loaded.get(code.digest)
         if law is None:
@@ -226,14 +226,14 @@ def _is_class(value: object) -> TypeGuard[type[CongestionControl]]:
 
 
 def _code(name: str, cls: type[CongestionControl], file: Path, source: str) -> LawCode:
-    """The code of a class. StudyError for a misspelt attribute, or an unknown form of ECN."""
+    """The `LawCode` of a class. StudyError for a misspelt attribute, or an invalid `ecn`."""
     check_attributes(source, cls.__qualname__, str(file))
     ecn, imports = _form_of_ecn(name, file, cls), digest_of_imports(source)
     return LawCode(name, cls.__qualname__, str(file), source, bool(cls.uses_random), imports, ecn)
 
 
 def _form_of_ecn(name: str, file: Path, law: Law) -> str:
-    """The form of ECN that a control declares; empty if none. StudyError if it is unknown."""
+    """A congestion control's `ecn`, "" if it has none. StudyError if the TCP knob `ecn` lacks this value."""
     ecn, forms = str(getattr(law, "ecn", "")), _choices("ecn")
     if ecn and ecn not in forms:
         problem = f"{file}: {name} has ecn = {ecn!r}, which is no form of ECN"

@@ -63,7 +63,7 @@ class Range:
 
     @cached_property
     def scale(self) -> str:
-        """The scale's name in the names of methods: `log`, `logit`, or empty for the plain scale."""
+        """The scale's name, as `Interval.method` has it: `log`, `logit`, or "" for the plain scale."""
         bounds = math.isfinite(self.low) + math.isfinite(self.high)
         return ("", "log", "logit")[bounds]
 

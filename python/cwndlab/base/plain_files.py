@@ -1,4 +1,4 @@
-"""Access to files in a study's or a result folder, which may come from a stranger.
+"""Access to files in the folder of a study or of results, which may come from a stranger.
 
 Such files are opened only by `open_plain` or `read_inside`, and written only by `write_inside`. These accept
 only plain files, and the latter two only files inside the folder, not reached through a link.

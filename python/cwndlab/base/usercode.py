@@ -19,7 +19,7 @@ PREFIX = "cwndlab_user_"
 _busy = threading.local()
 #: Names of the folders that hold Python's modules and installed packages.
 _INSTALLED = {"site-packages", "dist-packages", f"python{sys.version_info.major}.{sys.version_info.minor}"}
-#: The classes from which a user's policy is derived.
+#: The folder of the modules with the classes from which users derive policies.
 _POLICY = Path(__file__).parents[1] / "apps" / "policy"
 #: The attribute of a module that holds the text that was run; the file may have changed since.
 _SOURCE = "__cwndlab_source__"
