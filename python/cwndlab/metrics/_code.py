@@ -18,7 +18,7 @@ _ROOT = Path(__file__).parent.parent
 _PACKAGES = ("metrics", "records")
 #: A module outside these packages whose code is part of the digest, too.
 _NUMBERS = "base.numbers"
-#: Modules left out: they declare and list metrics, with facts that each metric's own module states.
+#: Modules left out of digests: they register what each metric's own module states.
 _CARRIERS = ("metrics", "metrics._declared")
 
 

@@ -24,11 +24,11 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 #: A kind of object in the records.
 Kind: TypeAlias = Literal["page", "file", "transaction", "object"]
-#: Whether a median is over `all` clients together, or first over each `client`.
+#: Whether a median is of `all` clients together, or the mean of the medians of each `client`.
 Pool: TypeAlias = Literal["all", "client"]
 #: Which bytes count as transferred: all that were delivered, or those of completed objects.
 Transferred: TypeAlias = Literal["delivered", "completed"]
-#: The serial number of a connection, or another number from 0 on.
+#: A whole number from 0 on, such as the serial number of a connection.
 WholeNumber: TypeAlias = Annotated[int, Field(ge=0)]
 #: A position counted from 1.
 Position: TypeAlias = Annotated[int, Field(ge=1)]
@@ -121,7 +121,7 @@ def rates_by_interval(
 
 @once_per_window
 def rates_by_connection(run: RunView, interval: float, traffic: str) -> list[Floats]:
-    """For each connection of a traffic, its goodput (bit/s) in each interval throughout which it was open."""
+    """For a traffic entry, each connection's goodput (bit/s) in intervals throughout which it was open."""
     by_connection: dict[int, list[float]] = {}
     for _, rates in rates_by_interval(run, interval, traffic):
         for serial, rate in rates.items():

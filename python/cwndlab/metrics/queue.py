@@ -109,7 +109,7 @@ def drain_seconds(link: Mapping[str, Any], time_s: Floats, bits: Floats) -> Floa
 
 
 def _steps(capacity: Mapping[str, Any], until: float, more: float) -> tuple[Floats, Floats]:
-    """Times, and the bits that a link can have sent by each: from 0 to `more` bits after the time `until`."""
+    """Times (s), and the bits that a link can have sent by each, from 0 to `more` bits after `until`."""
     begins = [at / 1e9 for at in capacity["at_ns"]]
     rates = capacity["rates_bps"]
     repeat = capacity.get("repeat_ns")
@@ -131,7 +131,7 @@ def _steps(capacity: Mapping[str, Any], until: float, more: float) -> tuple[Floa
 
 
 def _deliveries(capacity: Mapping[str, Any], until: float, more: float) -> tuple[Floats, Floats]:
-    """Times of delivery opportunities, and the bits that can have been sent before each of them."""
+    """As `_steps`, for a link with delivery opportunities: their times, and the bits sent before each."""
     once = np.asarray(capacity["at_ms"], dtype=np.float64) / 1e3
     rounds = int(np.ceil((until / once[-1]) + more / _OPPORTUNITY_BITS / len(once))) + 2
     times = np.asarray((once[None, :] + once[-1] * np.arange(rounds)[:, None]).ravel())

@@ -32,7 +32,7 @@ class _Sender(NamedTuple):
 
 @once_per_window
 def _senders(run: RunView, traffic: str) -> list[_Sender]:
-    """Of each of a traffic's connections the end that sends more, in the order of `select_connections`."""
+    """The end that sends more of each connection of a traffic entry, in the order of `select_connections`."""
     rows, table = select_connections(run, traffic), run.columns("cwnd")
     sends_up = rows["bytes_up"] >= rows["bytes_down"]
     end = np.asarray(rows["connection"], dtype=np.int64) * 2 + sends_up

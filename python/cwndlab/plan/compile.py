@@ -31,7 +31,7 @@ from .scenario import Compiled, not_finite, origin
 PACKET_BYTES = 1500
 #: The largest number of traffic entries of a scenario, in which each instance has its own.
 MAX_INSTANCES = 200_000
-#: The largest number of directions of links of a scenario.
+#: The largest number of links of a scenario, which has one for each direction.
 MAX_LINKS = 100_000
 
 

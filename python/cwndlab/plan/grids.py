@@ -35,7 +35,7 @@ def _values(study: StudySpec, axis: str, grid: schema.Grid) -> list[schema.Scala
 
 
 def _loops(study: StudySpec, grid: schema.Grid) -> list[tuple[list[str], list[tuple[schema.Scalar, ...]]]]:
-    """The nested loops of a grid: of each the names of its axes (one, or a zipped group) and their values."""
+    """A grid's nested loops, each with the names of its axes (one, or a zipped group) and their values."""
     zipped = {axis for group in grid.zip for axis in group}
     loops: list[tuple[list[str], list[tuple[schema.Scalar, ...]]]] = []
     for group in grid.zip:

@@ -9,7 +9,7 @@ from typing import Any
 from cwndlab.base.errors import KeyPath, problem_at
 from cwndlab.study import knobs
 
-#: The kinds of queues that have thresholds, and their keys.
+#: The kinds of queues that have thresholds, and the keys of the thresholds.
 KINDS = ("red", "linux-red")
 LEVELS = ("min_th", "max_th")
 #: The packet size in bytes that converts thresholds to a burst: the engine's default of `mean_packet`.
@@ -22,8 +22,8 @@ def thresholds(
     """The keys that thresholds add to a queue, whose other keys are compiled; StudyError if units differ.
 
     If the limit is in BDPs and all thresholds are in packets, the limit gets the unit packets. Equal
-    thresholds are a step: the lower one moves to the next smaller number. `unit` is the study's key of that
-    name.
+    thresholds mean a step; the lower one is then set to the next smaller number. `unit` is the value of the
+    study's key `unit`.
     """
     bare = "size" if queue["kind"] == "linux-red" or unit == "bytes" else "packets"
     levels_by_key = {

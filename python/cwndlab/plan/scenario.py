@@ -32,7 +32,7 @@ class Compiled:
     """A cell's scenario, and the places in the study from which its parts come."""
 
     scenario: dict[str, Any]
-    #: For a place in the scenario ("links.4") the path in the study; places errors of the engine.
+    #: The study's key path for parts of the scenario ("links.4"), to locate errors that the engine reports.
     origins: dict[str, KeyPath] = field(default_factory=dict)
 
     @cached_property
@@ -133,7 +133,7 @@ def most_bits(scenario: Mapping[str, Any]) -> float:
 
 
 def red_unit(queue: Mapping[str, Any]) -> str:
-    """The unit of thresholds and average of RED in a queue, or in the first of its classes with RED."""
+    """The unit of RED's thresholds and average queue, in a queue or in the first of its classes with RED."""
     for inner in (queue, *(part.get("queue", {}) for part in queue.get("classes", ()))):
         if inner.get("kind") == "red":
             return str(inner.get("unit", "packets"))

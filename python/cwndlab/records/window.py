@@ -134,7 +134,8 @@ class RunView:
     def parts(self, interval_s: float) -> list[RunView]:
         """The whole intervals of this length in the window, from its start on.
 
-        The run has counters at their edges if the quantity has the option `interval` with this length.
+        The run records counters at the edges of these intervals if a quantity has the option `interval` with
+        this length.
         """
         edges = interval_edges(self._start, self._end, interval_s)
         return [RunView(self._run, a, b) for a, b in itertools.pairwise(edges)]
@@ -260,7 +261,7 @@ class RunView:
             value = total[name].astype(np.int64)
             return np.where(value < 0, value, value - before[name].astype(np.int64))
 
-        # Without the longest queue: that of the run may lie outside the window.
+        # `max_queue_packets` is left out: the longest queue of the run may lie outside the window.
         return Computed([name for name in full if name != "max_queue_packets"], counted)
 
 
