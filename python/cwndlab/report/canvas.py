@@ -27,7 +27,7 @@ def field(name: str, **options: Any) -> Spec:
 
 
 def look_by_name(name: str, names: Sequence[str], looks: Sequence[Any], **options: Any) -> Spec:
-    """A channel that gives each name its look: a colour, dashes, a shape, a width. Too few are repeated."""
+    """A channel that gives each name one of `looks` (colours, dashes, shapes or widths), which may repeat."""
     shown = [looks[k % len(looks)] for k in range(len(names))]
     return field(name, scale={"domain": list(names), "range": shown}, **options)
 
@@ -48,7 +48,6 @@ def layer_chart(data: str, layers: Sequence[Spec]) -> Spec:
     return {"data": {"name": data}, "layer": list(layers)}
 
 
-#: A logarithmic scale.
 LOG: Spec = {"type": "log", "nice": False}
 
 Row: TypeAlias = dict[str, Any]
@@ -148,7 +147,7 @@ def label_lines(lines: Mapping[str, Sequence[str]]) -> str:
 
 
 def named_axis(names: Sequence[str], spec: Figure) -> Spec:
-    """An axis of names, each in as many lines as it needs, or slanted if a word is too long for its place."""
+    """An axis of names, each in as many lines as it needs; slanted if a word is wider than a name may be."""
     letters = panel_width(spec) // (LETTER * max(1, len(names)))
     if max((len(word) for name in names for word in name.split()), default=0) > letters + 1:
         return {"labelAngle": -35, "labelLimit": panel_height(spec) // 2}
@@ -200,6 +199,6 @@ def flat_title(title: str, spec: Figure) -> Spec:
 
 
 def panel_of_size(chart: Spec, title: str, spec: Figure) -> Spec:
-    """A panel of the size and with the title that it has in the figure."""
+    """A panel's chart with the panel's size in the figure and its title, in as many lines as it needs."""
     panel = {**chart, "width": panel_width(spec), "height": panel_height(spec)}
     return {**panel, "title": wrap(title, (panel_width(spec) + ROOM) // BOLD)} if title else panel

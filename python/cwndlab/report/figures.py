@@ -76,7 +76,7 @@ class Drawing(NamedTuple):
 
     @property
     def is_wide(self) -> bool:
-        """Whether it needs the whole width of a page."""
+        """Whether the figure needs the whole width of a page."""
         match = re.match(r'<svg [^>]*?width="(\d+)', self.svg)
         return match is not None and int(match[1]) > BROAD
 
@@ -107,7 +107,7 @@ def _converter() -> ModuleType:
 
 
 def draw(spec: Figure, results: Results) -> Drawing:
-    """Draws a figure; if its cells were left out of the run, of the cells that were run."""
+    """Draws a figure; if a restricted run left out its cells, for the cells that were run instead."""
     spec, instead = series.restrict_to_run_cells(spec, results)
     shown = list(series.figure_cells(spec, results))
     panels = len(shown if spec.kind in RECORDED else {panel for panel, _, _ in shown})

@@ -53,7 +53,7 @@ def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
 
 
 class Played(Protocol):
-    """Published numbers compared with those of our runs in the paper's place (`PlayedPaper`)."""
+    """What the verdicts would be if the paper were one more set of our runs (`PlayedPaper`)."""
 
     @property
     def incompatible(self) -> Incompatible | None:
@@ -95,7 +95,7 @@ class Judged:
 
     @cached_property
     def played(self) -> Played | None:
-        """What our runs in the paper's place show; None without published numbers."""
+        """The verdicts if the paper were one more set of our runs; None without published numbers."""
         if not any(cell.published for table in self.grids for cell in table.numbers):
             return None
         play: Played = import_module("cwndlab.apps.reproduction.played").PlayedPaper(self.grids, self.results)
@@ -182,7 +182,7 @@ def check_outputs(
 
 
 def check(outputs: Outputs, results: Results) -> None:
-    """StudyError for the first part that no run of the study could show (`results`: `unmeasured_results`)."""
+    """StudyError for the first part that no run could show; `results` are those of `unmeasured_results`."""
     for spec in outputs.tables:
         if isinstance(spec, Table):
             check_table(spec, results, outputs.folder)

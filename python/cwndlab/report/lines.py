@@ -37,9 +37,9 @@ from .canvas import (
 from .looks import KERNEL, SIMULATOR, choose_colours, choose_dashes, choose_fills, name_series
 from .palette import SHADES
 
-#: If an axis has at most this many places, each has a tick.
+#: If there are at most this many x values, each has a tick.
 FEW_PLACES = 8
-#: With more named places, those without room for their name get no label.
+#: With more names along x than this, names without room get no label.
 MANY_NAMES = 12
 #: Ratios, or steps, that differ by no more than this factor count as equal.
 ALIKE = 1.6
@@ -49,7 +49,7 @@ REACH = 4.0
 FLAT = 3.0
 #: With more points per line than this, single points are not marked.
 MANY = 60
-#: The gap between the bars of one place, as a share of the distance of their middles.
+#: The gap between the bars of one x value, as a share of the distance of their middles.
 GAP = 0.15
 #: Up to this many lines are named at their ends; more have a legend.
 NAMED = 5
@@ -158,13 +158,16 @@ def titles(spec: Figure, results: Results) -> tuple[str, str]:
 
 
 def _numeric_x(spec: Figure, title: str, places: Sequence[Scalar]) -> Spec:
-    """The channel of x, with a tick at each of few places; logarithmic if these are spaced by ratios."""
+    """The x channel for numeric values; logarithmic if `log_x`, or if up to 20 values grow by one factor.
+
+    Up to 20 values have a tick each if they are integers, on a logarithmic scale, or at most `FEW_PLACES`.
+    """
     at = sorted(map(_number, places))
     few = len(at) <= 20
     log = spec.log_x or (few and _by_ratios(at))
     whole = few and all(isinstance(v, int) for v in places)
     axis: Spec = {}
-    # For a single place Vega would round its label to a whole number.
+    # Vega would round the label of a single value to a whole number.
     if whole or len(at) == 1 or log or len(at) <= FEW_PLACES:
         # "greedy": Vega leaves out only labels that have no room, not every second one.
         axis = {"values": at, "format": "d" if whole else "~g", "labelOverlap": "greedy"} if few else {}
@@ -173,14 +176,14 @@ def _numeric_x(spec: Figure, title: str, places: Sequence[Scalar]) -> Spec:
 
 
 def _named_x(title: str, names: Sequence[str], spec: Figure) -> Spec:
-    """The channel of x for named places."""
+    """The x channel for values that are names."""
     few = len(names) <= MANY_NAMES
     labels = named_axis(names, spec) if few else {"labelAngle": 0, "labelOverlap": True}
     return field("x:N", title=title, sort=list(names), axis=labels)
 
 
 def _spread(ends: Spec, along: Vertical, *, wide: bool) -> Spec:
-    """The intervals: a band along a line, or a rule at a single place."""
+    """The marks of intervals: a band along a line, or a rule if there is a single x value."""
     if wide:
         return mark("area", ends, opacity=0.16, **along.clip)
     return mark("rule", ends, strokeWidth=1.4, opacity=0.7, **along.clip)
@@ -264,12 +267,12 @@ class Vertical(NamedTuple):
 
     @property
     def clip(self) -> Spec:
-        """The option that cuts marks off at the ends of the axis, if an interval goes beyond."""
+        """The option that cuts marks off at the ends of the axis, if an interval goes beyond it."""
         return {"clip": True} if self.is_exceeded else {}
 
     @property
     def scale(self) -> Spec:
-        """The scale of a channel."""
+        """The scale of the y channel."""
         return LOG if self.log else {"domain": [self.low, self.high], "nice": False, "zero": False}
 
     @property
@@ -304,7 +307,7 @@ def _round_step(step: float) -> float:
 
 
 def move_apart(places: Sequence[float], height: float) -> list[float]:
-    """Sorted places in pixels, moved to be at least `APART` from each other; none exceeds `height`."""
+    """Sorted heights in pixels, moved to be at least `APART` from each other; none exceeds `height`."""
     moved: list[float] = []
     for place in places:
         moved.append(max(place, moved[-1] + APART) if moved else place)

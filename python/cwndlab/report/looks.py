@@ -94,7 +94,10 @@ def _has_quantities(spec: Figure) -> bool:
 
 
 def _is_plain(names: Sequence[str], flows: Sequence[str], spec: Figure) -> bool:
-    """Whether the series are a few quantities of the whole network, next to flows that have colours."""
+    """Whether the series are several quantities, none of a flow, in a report whose flows have colours.
+
+    False for more series than `SHADES`, and if a kernel's series are next to the simulator's.
+    """
     several = bool(flows) and _has_quantities(spec) and not set(names) & set(flows)
     return several and len(names) <= len(SHADES) and not _has_sources(names)
 

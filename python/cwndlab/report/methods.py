@@ -125,7 +125,7 @@ def _commit(git: str | None) -> str:
 
 
 def _command_again(content: Mapping[str, Any]) -> str:
-    """The command of these runs; a study of your own is run from its copy in the result folder."""
+    """The command that repeats the runs of a result folder, for a study of your own from its copy there."""
     sets = {axis: ",".join(map(str, values)) for axis, values in content["set"].items()}
     kernels = content.get("kernel_option")
     if content["study"] in shipped_studies():

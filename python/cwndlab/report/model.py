@@ -142,7 +142,7 @@ class ClaimView(NamedTuple):
 
 
 class SensitivityView(NamedTuple):
-    """What choices that the paper left open would change, one at a time; run on demand."""
+    """How the results change with each choice that the paper left open; runs by `--sensitivity` only."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, str, str, tuple[str, ...]], ...]
@@ -152,7 +152,7 @@ class SensitivityView(NamedTuple):
 
 
 class DifferencesView(NamedTuple):
-    """What an application says about numbers that differ from the paper's."""
+    """Explanations of numbers that differ from the paper's, which an application found."""
 
     reasons: Mapping[str, Mapping[tuple[int, int], Reason]] = MappingProxyType({})
     """Table -> row and column of a number that differs -> what may explain it."""
@@ -313,5 +313,5 @@ class ReportView(NamedTuple):
 
     @property
     def fills_grid(self) -> bool:
-        """Whether the figures fill two columns, none of which is broader than a column."""
+        """Whether the figures fill two columns, and none is broader than a column."""
         return fills_grid(len(self.drawings)) and not any(figure.is_wide for figure in self.drawings)

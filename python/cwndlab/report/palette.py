@@ -12,7 +12,7 @@ DARK = {0: "#4a7dff", 3: "#9470d0", 6: "#b8522c"}
 """Lighter forms, by place in `PALETTE`, of the colours with a contrast below 3:1 on a dark page."""
 
 PLAIN = PALETTE[5]
-"""The colour of series of the whole network next to those of flows; these differ in their dashes."""
+"""The colour of series of the whole network in a report whose flows have colours; dashes tell them apart."""
 
 SHADES = ["#9aa5af", PLAIN, "#3f4850"]
 """The colours of such series as bars, which have no dashes."""

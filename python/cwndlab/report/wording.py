@@ -50,7 +50,7 @@ Key: TypeAlias = tuple[str, str]
 #: Labels without titles: axes and values keep their names.
 NO_WORDS = Labels()
 ALONE = "Decided on its own, but not together with all other claims."
-#: What the method of an interval does.
+#: How an interval was computed, in words, by `Interval.method`.
 METHODS = {
     "t": "Student's t over the runs",
     "log t": "Student's t on the logarithm, so that no interval goes below 0",
@@ -66,7 +66,7 @@ METHODS = {
 }
 #: A list of the cells in which a claim holds is folded if it has more characters than this.
 LONG = 120
-#: Columns are named after their method of intervals if at most this many have it.
+#: The note on a table's intervals names the columns of each method if they are at most this many.
 FEW_TITLES = 4
 #: The scatter that adjusted means do not have.
 ADJUSTMENT = "scatter that comes from what each run happened to draw, such as larger or smaller files,"
@@ -212,7 +212,7 @@ def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Labels) ->
 
 
 def _methods_text(judged: JudgedTable, given: Sequence[str]) -> str:
-    """How the intervals of a table were made; if by several methods, with the columns of each."""
+    """How the intervals of a table were computed; with several methods, also the columns of each."""
     having: dict[str, dict[str, None]] = {}
     for cell in judged.numbers:
         if cell.estimate is not None and cell.estimate.method in given:
@@ -229,7 +229,7 @@ def _methods_text(judged: JudgedTable, given: Sequence[str]) -> str:
 
 
 def method_text(method: str) -> str:
-    """What the method of an interval does, also of a comparison, as "ratio of means, paired t"."""
+    """An `Interval.method` in words, also that of a comparison, such as "ratio of means, paired t"."""
     method, adjusted = method.removesuffix(ADJUSTED), method.endswith(ADJUSTED)
     after = f", after {ADJUSTMENT} was removed" if adjusted else ""
     if method in METHODS:

@@ -88,7 +88,7 @@ class Panel:
         self._scaled = [layer for layer in self.layers if layer.channels["y"].get("scale", 0) is not None]
 
     def _channel(self, name: str) -> Spec:
-        """The channel x or y of all layers together; of each key, the first layer's value."""
+        """The panel's channel x or y: each key has the value of the first layer with that key."""
         merged: Spec = {}
         for layer in self._scaled:
             merged = {**layer.channels.get(name, {}), **merged}

@@ -71,7 +71,7 @@ class Places(NamedTuple):
 
     x: Numbers | Band
     y: Numbers
-    #: The places of series next to each other within one place along x.
+    #: The scale of the bars of several series within the band of one x value.
     within: Band | None = None
 
     def along_x(self, layer: Layer, row: Row) -> float:

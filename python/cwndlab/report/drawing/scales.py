@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 #: The gap between bars, and between groups of bars, as a share of the distance of their middles.
 BAR_GAP, GROUP_GAP = 0.1, 0.2
-#: The step of ticks is 10, 5 or 2 times a power of ten from these quotients on (d3-array, `ticks`).
+#: Ticks are 10, 5 or 2 powers of ten apart if their unrounded step is at least this many (d3-array, `ticks`).
 _STEPS = ((math.sqrt(50), 10), (math.sqrt(10), 5), (math.sqrt(2), 2))
 
 
@@ -51,7 +51,7 @@ class Numbers(NamedTuple):
 def domain_scale(
     values: Sequence[float], options: dict[str, object], *, span: tuple[float, float]
 ) -> Numbers:
-    """The scale of these numbers: of the domain in `options`, else of theirs, with 0 and rounded ends."""
+    """The scale over the domain in `options`; without one, over the numbers' range, with 0 and round ends."""
     log = options.get("type") == "log"
     domain = options.get("domain")
     if isinstance(domain, list):
@@ -67,7 +67,7 @@ def domain_scale(
 
 
 def tick_step(low: float, high: float, count: int) -> float:
-    """The distance of about `count` round numbers (d3-array, `tickStep`)."""
+    """The step of about `count` round numbers between two ends (d3-array, `tickStep`)."""
     raw = (high - low) / max(1, count)
     if not raw > 0:
         return 1.0
@@ -122,7 +122,7 @@ def format_number(value: float, pattern: str) -> str:
 
 
 class Band(NamedTuple):
-    """Named places next to each other, each with a width."""
+    """A scale of names, which gives each a band of pixels, all of one width (d3-scale, `scaleBand`)."""
 
     names: Sequence[str]
     start: float
@@ -132,23 +132,23 @@ class Band(NamedTuple):
 
     @property
     def step(self) -> float:
-        """The distance of two places."""
+        """The distance from the beginning of one band to that of the next, in pixels."""
         return (self.end - self.start) / max(1.0, len(self.names) - self.inner + 2 * self.outer)
 
     @property
     def width(self) -> float:
-        """The width of a place."""
+        """The width of a band, in pixels."""
         return self.step * (1 - self.inner)
 
     def left(self, name: object) -> float:
-        """The pixel at which a place begins."""
+        """The pixel at which the band of a name begins."""
         return self.start + self.step * (self.outer + self.names.index(str(name)))
 
     def place(self, name: object) -> float:
-        """The middle of a place."""
+        """The pixel in the middle of the band of a name."""
         return self.left(name) + self.width / 2
 
 
 def point_scale(names: Sequence[str], start: float, end: float) -> Band:
-    """Named places without a width, as lines and points have them."""
+    """A scale of names for lines and points: each band has no width."""
     return Band(names, start, end, 1.0, 0.5)
