@@ -236,7 +236,7 @@ def takes_run_options(*names: str) -> Callable[[Callable[..., None]], Callable[.
 def reject_options(ctx: typer.Context, what: str, applicable: Collection[str]) -> None:
     """StudyError for the first given option of a command that is not `applicable` to `what`."""
     for parameter in ctx.command.params:
-        # Words after `--set a=1` are changes, too (`MoreSets`).
+        # `more` has the words after `--set a=1`, which are changes of the study, too (`MoreSets`).
         option = "--set" if parameter.name == "more" else parameter.opts[-1]
         if not option.startswith("--") or option in applicable:
             continue
@@ -261,10 +261,7 @@ def parse_limits(given: list[str] | None, backend: str) -> list[str]:
 
 
 def several_kernels(options: RunOptions) -> tuple[RunOptions, list[str]]:
-    """Makes `--kernel 6.12,7.3` a change of the study: options without it, and the change.
-
-    `--kernel 7.3` stays an option.
-    """
+    """The options without several kernels (`--kernel 6.12,7.3`), and these as a change of the study."""
     if options.backend != "linux-virtual" or options.kernel is None or "," not in options.kernel:
         return options, []
     return replace(options, kernel=None), [f"run.kernel={options.kernel}"]

@@ -310,7 +310,7 @@ class ComparedKernel(Protocol):
     """A kernel's results next to the simulator's, as `apps/twin` compares them."""
 
     def draw(self) -> Sequence[Drawing]:
-        """The study's figures, each with the numbers of both."""
+        """The study's figures, each with the numbers of the kernel and of the simulator."""
 
     def save(self, directory: Path) -> None:
         """Writes agreement.csv."""

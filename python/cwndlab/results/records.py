@@ -134,7 +134,7 @@ def _cells_text(cells: Sequence[str]) -> str:
 
 
 def with_names(table: pa.Table, connections: pa.Table | None, scenario: Mapping[str, Any]) -> pa.Table:
-    """The table with names of flows and links instead of indices; a column `connection` alone adds `flow`."""
+    """The table with names of flows and links instead of indices; from `connection` alone, it gets `flow`."""
     flows = [str(entry["name"]) for entry in scenario["traffic"]]
     links = [str(link["name"]) for link in scenario["links"]]
     columns = table.column_names

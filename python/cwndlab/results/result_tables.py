@@ -28,7 +28,6 @@ _ARROW = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64
 
 #: One row of a table: its values by column name.
 Row: TypeAlias = "dict[str, str | float | bool | None]"
-#: Axes with their values.
 Axes: TypeAlias = "Mapping[str, Sequence[Scalar]]"
 
 #: The columns of tables after those of the cell and its axes, with their types.
@@ -219,7 +218,7 @@ class ResultTables:
         return table_of_estimates(self.axes, rows, {"other": others, "significant": sure})
 
     def under(self, variations: Sequence[Variation]) -> Estimates:
-        """A row for each choice, cell that it changes, and number, with the choice."""
+        """A row for each sensitivity choice, each cell that it changes, and each number of the cell."""
         rows = []
         for variation in variations:
             cells = {cell.id for cell in self.results.cells} & variation.cells

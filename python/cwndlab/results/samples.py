@@ -60,9 +60,9 @@ def group_flows(quantities: Sequence[Quantity]) -> dict[str, dict[str, str]]:
 class Samples:
     """The numbers of one quantity, one for each cell and flow: `run["goodput"]`.
 
-    `sel` selects by axes and flow, `compare` compares cells with others, and `+ - * /` combine numbers of
-    cells that have equal values of the axes that both sides have, as in expressions of claims. Axes with one
-    value are `fixed`, and match any value. Comparisons are paired if cells used the same random numbers.
+    `sel` selects by axes and flow, `compare` compares cells with others, and `+ - * /` combine the numbers of
+    cells that agree on every axis that both sides have, as expressions in claims do. Axes with one value are
+    `fixed`, and match any value. Comparisons are paired if cells used the same random numbers.
 
     >>> from cwndlab import Dumbbell, Flow, Run, Study
     >>> network = Dumbbell(rate="10Mbps", rtt="20ms", buffer=[0.5, 2], flows=[Flow(cc="reno")])

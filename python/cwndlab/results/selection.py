@@ -15,7 +15,7 @@ SHOWN = 5
 def select_cells(results: Cells, wanted: Mapping[str, object]) -> Sequence[CellInfo]:
     """The cells with these values of axes.
 
-    By indices of `Cells`, so that selecting each of a large study's cells in a loop stays fast.
+    Uses the indices of `Cells`, so that selecting each of a large study's cells in a loop stays fast.
 
     Raises:
         NotFoundError: there is no such axis, or no cell with these values.

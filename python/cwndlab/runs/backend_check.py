@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .run_options import RunOptions
 
-#: What is wrong with a congestion control in a cell, and what would be right; None if nothing is wrong.
+#: Returns why a cell cannot run a kernel's congestion control, and what would be right; None if it can.
 Reason = Callable[["Cell", str], tuple[str, str] | None]
 
 
@@ -52,7 +52,7 @@ def _reject_several_kernels(plan: Plan, options: RunOptions) -> None:
 
 
 def _reject_laws(plan: Plan, reason: Reason) -> None:
-    """StudyError, at its key, for the first kernel's congestion control for which there is a reason."""
+    """StudyError for the first kernel's congestion control that its cell cannot run, by the `reason`."""
     for cell in plan.cells:
         for law, tcp in cell.compiled.kernel_laws.items():
             fault = reason(cell, law)
@@ -62,7 +62,7 @@ def _reject_laws(plan: Plan, reason: Reason) -> None:
 
 
 def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
-    """The reason against any kernel's congestion control, for the simulator."""
+    """Why the simulator cannot run a kernel's congestion control, and what would be right."""
     right = f"{_how_to_get(law)}; the simulator's own: {', '.join(built_in())}"
     if own := versions(law):
         right = f"write {' or '.join(own)}; {right}"
@@ -70,7 +70,7 @@ def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
 
 
 def _not_in_kernel(kernel: str | None) -> Reason:
-    """The reason against congestion controls that the kernel of the cell is known not to offer."""
+    """Makes a `Reason` that rejects congestion controls that the cell's kernel is known not to offer."""
     side = kernels()
 
     def reason(cell: Cell, law: str) -> tuple[str, str] | None:

@@ -69,7 +69,7 @@ class Campaign:
     shared: SharedStore | None = None
     #: The part of keys that names the kernel and its set-up; "" for the simulator.
     backend: str = ""
-    #: The same for cells that run on another kernel than `backend`, by cell.
+    #: For each cell that runs on another kernel, that part of its keys.
     backends: Mapping[str, str] = field(default_factory=dict)
     #: The limits of one run of the simulator; None: the engine's default.
     max_events: int | None = None

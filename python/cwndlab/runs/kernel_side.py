@@ -68,7 +68,7 @@ class KernelExecutor(Executor, Protocol):
 
     @property
     def keys(self) -> Mapping[str, str]:
-        """The same for the cells that run on another kernel, by cell."""
+        """For each cell that runs on another kernel, that part of its keys."""
 
     @property
     def releases(self) -> str:

@@ -31,7 +31,8 @@ class RunOptions:
     replicates: int | None = None
     #: Seed of all random streams; default: the study's.
     seed: int | None = None
-    #: Sequential stopping: the relative half-width (0.02) of each number's 95 % interval.
+    #: Replicates are added until each 95 % interval's half-width is at most this share of its number (0.02:
+    #: 2 %); default: the study's `run.until`, if any.
     until: float | None = None
     #: Threads of this machine; default: one for each processor; for runs on a kernel, 24.
     threads: int | None = None

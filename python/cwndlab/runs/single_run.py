@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .kernel_side import KernelExecutor
 
 
-#: The record tables of a run, by name.
 Tables: TypeAlias = "Mapping[str, pa.Table]"
 
 

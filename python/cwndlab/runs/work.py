@@ -62,7 +62,7 @@ class MeasuredRuns:
         object.__setattr__(self, "own_metrics", own_code(q.metric for q in self.quantities))
 
     def without_known(self, ids: Collection[str]) -> MeasuredRuns:
-        """The same for only those quantities whose ids are not among these, and for their operands."""
+        """The same work for only the quantities whose ids are not among these, and for their operands."""
         todo = [q.name for q in self.quantities if self.ids[q.name] not in ids]
         by_name = {q.name: q for q in self.quantities}
         needed: set[str] = set()

@@ -15,7 +15,7 @@ from cwndlab.base.errors import CwndlabError
 
 from .protocol import Job, Outcome, Progress, Work
 
-#: Seconds of work in one batch of jobs: much compared with passing it on, and little to wait for at a stop.
+#: Seconds of work in one batch of jobs: long compared with passing it on, short to wait for at a stop.
 CHUNK_S = 0.05
 #: The largest number of jobs in one batch.
 MAX_CHUNK = 64

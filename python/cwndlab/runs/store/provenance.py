@@ -50,7 +50,7 @@ class Commit:
         self._thread.start()
 
     def wait(self) -> str | None:
-        """Waits for git; the commit as `git_hash` returns it."""
+        """Waits for git, and returns the commit as `git_hash` does."""
         self._thread.join()
         return self._found[0]
 
