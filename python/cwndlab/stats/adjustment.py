@@ -26,7 +26,7 @@ FEWEST_ADJUSTED = 10
 """Replicates from which on a mean is adjusted: with fewer, the slopes may cost more than they save."""
 
 ADJUSTED = ", adjusted"
-"""The end of an interval's method if its values were adjusted."""
+"""The end of `Interval.method` if the values were adjusted."""
 
 _DEPENDENT = 1e-9
 """A control is dropped if the controls before it explain all but this share of its variance."""

@@ -62,7 +62,7 @@ class JudgedClaim:
         return self.describe_standing(f"{verdicts}." if verdicts else self.where)
 
     def describe_standing(self, what: str) -> str:
-        """For a suspect claim the verdict that it would have; then these words."""
+        """The text `what`, after the verdict that a suspect claim would have if it were not suspect."""
         stands = f"{self.as_it_stands.value} as it stands." if self.as_it_stands else ""
         return " ".join(filter(None, (stands, what)))
 
@@ -120,7 +120,7 @@ def judge_claim(claim: Claim, evaluator: Evaluator) -> JudgedClaim:
 
 
 def truth_of_claim(claim: Claim, evaluator: Evaluator) -> bool | None:
-    """Whether a claim that was judged before holds by this evaluator; None if that is undecided."""
+    """Whether a claim that was judged before holds at the evaluator's confidence level; None if undecided."""
     evaluator.restart()
     return field.as_truth(field.reduce(_condition(parse(claim.assert_ or ""), evaluator), every, None))
 

@@ -38,7 +38,7 @@ class NumberDifference:
 
     @property
     def method(self) -> str:
-        """The method of its interval, and the number of replicates behind it."""
+        """`Interval.method`, and the number of replicates if they give an interval."""
         low, n = self.interval.low, self.interval.n
         has_runs = not (math.isnan(low) or self.interval.exact)
         return self.interval.method + (f", {count_text(n, 'replicate')}" if has_runs else "")

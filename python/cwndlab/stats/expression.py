@@ -361,7 +361,7 @@ def _quantile(share: float, matrix: Floats) -> Floats:
 def _elementwise(
     f: Operation, within: Callable[[Derived, Derived], Range] = lambda a, b: ANY
 ) -> Callable[[Number, Number], Number]:
-    """Makes a function of arrays of values one of numbers."""
+    """Turns a function of arrays into one of two `Number`s; `within` gives the range of its result."""
     return lambda a, b: derive(f, [a, b], within(a.derived, b.derived))
 
 

@@ -63,7 +63,7 @@ def joint_level(comparisons: int) -> float:
 
 
 def claims_alone(claims: Sequence[JudgedClaim], results: Results) -> tuple[Family, frozenset[str]]:
-    """The error of a report's claims, and the ids of those that are decided but not firm."""
+    """The chance of error of a report's claims, and the ids of those that are decided but not `firm`."""
     comparisons = sum(judged.comparisons for judged in claims)
     decided = [
         judged for judged in claims if judged.comparisons and judged.verdict in (Verdict.HOLDS, Verdict.FAILS)

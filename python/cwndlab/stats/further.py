@@ -70,7 +70,7 @@ class _Side(NamedTuple):
     variance: float
     """The variance of the number from as many runs as the source averaged."""
     places: Floats
-    """The places of single runs, NaN where not measured."""
+    """The values of single runs on that scale, NaN where not measured."""
 
 
 def _unpaired(asked: Asked, own: Sample, base: Sample, fewest: int) -> Interval:
@@ -141,7 +141,7 @@ def _half_width(left: _Side, right: _Side, fewest: int) -> float:
         if (size := float(np.std(x) * np.std(y))) > 0.0:
             together = float(np.mean((x - np.mean(x)) * (y - np.mean(y)))) / size
             wrong += 2.0 * together**2 * left.variance * right.variance / (len(x) - 1)
-    else:  # no pairs: our own runs of the two cells are independent
+    else:  # too few pairs: our own runs of the two cells are taken as independent
         for side, some, count in zip((left, right), measured, counts, strict=True):
             own = float(np.var(side.places[some], ddof=1)) / count
             total, wrong = total + own, wrong + own**2 / (count - 1)

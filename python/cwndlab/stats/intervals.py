@@ -33,9 +33,9 @@ p^n (1 - p), at most 4.9 % for n = 7.
 EXACT = "deterministic"
 NOT_MEASURABLE = "not measurable"
 NO_SPREAD_IN = "no spread in"
-"""The beginning of the method of equal runs."""
+"""The beginning of `Interval.method` for equal runs."""
 ITSELF = "compared with itself"
-"""The method of a comparison of a cell with itself."""
+"""`Interval.method` for the comparison of a cell with itself."""
 
 SCATTER = 0.75
 """Standard deviation over mean from which on the interval of a comparison carries a warning.
@@ -116,7 +116,7 @@ def exact(value: float, n: int = 1) -> Interval:
 
 
 def _degenerate(x: Floats, fewest: int = FEWEST) -> Interval | None:
-    """The cases that need no distribution: nothing measured, or too few replicates."""
+    """The interval if nothing was measured or there are too few replicates; otherwise None."""
     n = len(x)
     if n == 0:
         return Interval(math.nan, math.nan, math.nan, 0, NOT_MEASURABLE)
@@ -125,7 +125,7 @@ def _degenerate(x: Floats, fewest: int = FEWEST) -> Interval | None:
     return None
 
 
-#: The end of the method of an estimate from too few replicates.
+#: The end of `Interval.method` for an estimate from too few replicates.
 NO_INTERVAL = ": no interval"
 
 
@@ -135,12 +135,12 @@ def too_few(value: float, n: int) -> Interval:
 
 
 def too_few_to_order(n: int) -> str:
-    """The method of a median or quantile of too few replicates."""
+    """`Interval.method` for a median or quantile of too few replicates."""
     return f"{n} replicates: too few for order statistics"
 
 
 def equal_in(n: int) -> str:
-    """The method of `n` equal runs."""
+    """`Interval.method` for `n` equal runs."""
     return f"{NO_SPREAD_IN} {n} runs"
 
 

@@ -48,7 +48,7 @@ _UNITS: dict[str, Callable[[str, str], str]] = {
 
 _RATIOS = ("ratio", "increase", "decrease")
 _NAMES = {"difference": "difference"} | dict.fromkeys(_RATIOS, "ratio")
-"""What a comparison is called in the method of its interval."""
+"""How `Interval.method` names each kind of comparison."""
 
 
 class Streams(NamedTuple):

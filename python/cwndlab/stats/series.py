@@ -112,7 +112,7 @@ def _legend_text(results: Results, axis: str, value: Scalar) -> str:
 
 
 def points(spec: Figure, results: Results) -> list[Point]:
-    """The points of a line or bar figure; StudyError if two cells have the same place."""
+    """The points of a line or bar figure; StudyError if two cells fall on the same point."""
     if spec.quantities:
         apart = spec.panels == PANEL_QUANTITY
         return [
@@ -159,7 +159,7 @@ def points(spec: Figure, results: Results) -> list[Point]:
 
 
 def labels(quantities: Sequence[str], results: Results) -> list[str]:
-    """The titles of quantities in one figure, without the words that all of them begin with."""
+    """The titles of quantities in one figure; a part up to the first comma that all share is left out."""
     titles = [results.labels.title(name) for name in quantities]
     first = titles[0].split(", ")[0] + ", "
     return [

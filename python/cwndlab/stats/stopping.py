@@ -64,7 +64,7 @@ def replicates_by_cell(
 ) -> dict[str, int]:
     """How many replicates each cell needs for its own numbers and for the comparisons shown in tables.
 
-    Quantities with expectation 0 are left out: no number of replicates is precise relative to 0.
+    Lists are left out, and quantities with expectation 0: no estimate of them becomes precise relative to 0.
     """
     quantities = results.labels.quantities.items()
     numbers = [name for name, info in quantities if not info.centred and not results.is_list(name)]

@@ -98,7 +98,7 @@ def read_published(folder: Path, name: str, what: str, needed: Iterable[tuple[st
 def measure(
     results: Results, cell: CellInfo, quantity: str, comparison: Compare | None, runs: float | None = None
 ) -> Interval:
-    """The estimate of a table's or a figure's number in a cell; with `runs`, that quantile of its runs."""
+    """The estimate of a table's or a figure's number in a cell; `runs` asks for that quantile of its runs."""
     sample = results.sample(cell.id, quantity)
     if runs is not None:
         return sample.quantile(runs)
@@ -173,7 +173,7 @@ def _rows(spec: Table, results: Results, printed: Sequence[Row]) -> list[tuple[t
 
 
 class _Draft(NamedTuple):
-    """A number before it is measured."""
+    """A number of a table before it is measured."""
 
     number: JudgedCell
     column: Column

@@ -107,7 +107,7 @@ MOST = 100_000
 
 
 def rule_text(margin: str) -> list[tuple[Verdict, str]]:
-    """The rule in words, with the margins of a study filled in."""
+    """The meaning of each verdict on a published number (`RULE`); `margin` names the study's margins."""
     return [
         (v, text.format(margin=margin, fewest=FEWEST, equal=ENOUGH_EQUAL, reach=REACH)) for v, text in RULE
     ]
@@ -267,12 +267,12 @@ class Incompatible(NamedTuple):
     """The count of incompatible numbers, and the count to be expected if the model were right."""
 
     judged: int
-    """Numbers compared with random cells, without those that the study marks or does not count."""
+    """Published numbers of random cells, without those that the study marks or does not count."""
     found: int
     expected: float
     low: int
     high: int
-    """95 % of counts lie from `low` to `high` if runs of ours take the paper's place (`PlayedPaper`)."""
+    """95 % of counts lie from `low` to `high` if the paper is one more set of our runs (`PlayedPaper`)."""
 
     @property
     def text(self) -> str:
