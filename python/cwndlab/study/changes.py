@@ -125,17 +125,14 @@ def _form(value: object) -> str:
 #: A share of packets, held as a number.
 Loss = Annotated[float, BeforeValidator(parse_loss), AS_PERCENTAGE, text_schema("1%", "a percentage")]
 Plain = Tag("plain")
-#: A rate that may change.
 AnyRate = Annotated[
     Annotated[RateBps, Plain] | Annotated[RateSteps, Tag("steps")] | Annotated[RateTrace, Tag("file")],
     Discriminator(_form),
 ]
-#: A delay that may change.
 AnyDelay = Annotated[
     Annotated[TimeNs, Plain] | Annotated[DelaySteps, Tag("steps")] | Annotated[DelayTrace, Tag("file")],
     Discriminator(_form),
 ]
-#: A loss that may change.
 AnyLoss = Annotated[Annotated[Loss, Plain] | Annotated[LossSteps, Tag("steps")], Discriminator(_form)]
 
 

@@ -1,4 +1,4 @@
-"""Choices that a source leaves open ([sensitivity]): each changed alone, and combinations of all of them."""
+"""Choices that a paper leaves open, the axes of [sensitivity]: each is varied alone, some in combination."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMBINATIONS = "combinations"
 
 
 class Wanted(NamedTuple):
-    """What `--sensitivity` asks for."""
+    """The axes and the drawn combinations that `--sensitivity` selects."""
 
     axes: tuple[str, ...] = ()
     combinations: tuple[Mapping[str, Scalar], ...] = ()
@@ -29,7 +29,7 @@ class Wanted(NamedTuple):
 
 
 def parse_choices(study: StudySpec, name: str | None) -> Wanted:
-    """What a name refers to: an axis of [sensitivity], "combinations", or "all"."""
+    """What `--sensitivity` selects by a name: an axis of [sensitivity], "combinations", or "all"."""
     axes = study.outline.sensitivity
     if name is None:
         return Wanted()
@@ -50,8 +50,9 @@ def parse_choices(study: StudySpec, name: str | None) -> Wanted:
 
 
 def draw(study: StudySpec) -> tuple[Mapping[str, Scalar], ...]:
-    """Combinations of all choices: a Latin hypercube (McKay, Beckman and Conover 1979), in which each value
-    of an axis occurs equally often; drawn from the study's own seed, so always the same ones.
+    """Combinations of the axes with `combined = true`: a Latin hypercube (McKay, Beckman and Conover 1979).
+
+    The values of an axis occur equally often, give or take one. The study's seed determines the draw.
     """
     number = study.outline.combinations
     source = random.Random(study.base.run.seed)
@@ -71,7 +72,7 @@ def combined_axes(study: StudySpec) -> dict[str, Sensitivity]:
 def variations_around(
     study: StudySpec, axes: Mapping[str, Scalar], asked: Wanted
 ) -> Iterator[tuple[str, Mapping[str, Scalar]]]:
-    """The variations of a cell: for each the axis (or "combinations"), and the choices made."""
+    """The variations of a cell: for each the axis (or "combinations"), and the values of the axes varied."""
     sensitivity = study.outline.sensitivity
     for name in asked.axes:
         if is_selected(axes, sensitivity[name].where):

@@ -37,7 +37,7 @@ _WITH: Mapping[str, Mapping[str, Any]] = {
 
 
 def default_ecn(law: str) -> str | None:
-    """The form of ECN that `cc` sets for a window law; None if it sets none."""
+    """The value to which `cc` sets the knob `ecn` for a window law; None if it leaves `ecn` alone."""
     form = _WITH.get(law, {}).get("ecn")
     return None if form is None else str(form)
 

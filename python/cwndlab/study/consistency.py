@@ -28,7 +28,7 @@ from .study_spec import StudySpec
 from .validate import validate
 from .values import is_among
 
-#: Columns of the tables of results, next to one for each axis.
+#: Columns that tables of results have besides those of the axes; no axis may have such a name.
 COLUMNS = {"cell", "replicate", "index", "quantity", "unit", "value"}
 COLUMNS |= {"ci_low", "ci_high", "replicates", "method", "warning"}
 

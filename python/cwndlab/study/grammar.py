@@ -116,7 +116,7 @@ def _depth(node: ast.AST) -> int:
     return deepest
 
 
-#: The name in `sample.relate` of what each operator computes.
+#: The `kind` by which `sample.relate` computes each operator.
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "sum",
     ast.Sub: "difference",

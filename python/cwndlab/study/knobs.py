@@ -40,11 +40,11 @@ def quantity(text: str, path: KeyPath) -> tuple[str, int | float] | None:
 
 
 class Choices(NamedTuple):
-    """The alternatives and switches of a profile."""
+    """The knobs of a profile that choose between words, and those that can be off."""
 
-    #: Knob -> word -> that alternative's knobs; None for a word that has none.
+    #: Knob -> each word that it takes -> the knobs of that word; None if it has none.
     alternatives: Mapping[str, Mapping[str, Mapping[str, Any] | None]] = MappingProxyType({})
-    #: Knob -> its knobs when it is on.
+    #: Knob that can be off -> the knobs that it has when it is on.
     switches: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     def with_words(self, knob: str, words: Iterable[str]) -> Choices:

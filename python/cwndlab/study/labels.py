@@ -56,7 +56,7 @@ class Labels:
     axes: Mapping[str, AxisInfo] = field(default_factory=dict)
     """All axes of the study, even if a restricted run has only cells without some of them."""
     cells: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
-    """Named cells."""
+    """The axis values of each cell that the study names in [cells]."""
     flows: Sequence[str] = ()
     """The traffic entries: in a report each has one colour."""
     source_paired: bool = False

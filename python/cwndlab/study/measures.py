@@ -27,7 +27,7 @@ LOG_FACTOR = 8
 
 
 class Part(NamedTuple):
-    """One number of a measure: a reduction of a metric that gives many."""
+    """One number of a measure: how the metric's list, if the metric gives one, is reduced to it."""
 
     heading: str = ""
     within: str | None = None
@@ -42,7 +42,7 @@ class Measure(NamedTuple):
     scope: Scope
     options: Mapping[str, Any] = MappingProxyType({})
     parts: tuple[Part, ...] = (Part(),)
-    #: Whether it exists only for transfers that end.
+    #: Whether it is measured only for groups of flows whose transfers end.
     ends: bool = False
     #: Its title if a queue has several lines, one for each flow; "" if the title is the same.
     of_several: str = ""
@@ -115,9 +115,11 @@ def nearest_metric(name: str, names: Sequence[str]) -> str:
 
 
 class Flows(NamedTuple):
-    """The groups of flows (and which are transfers without end), and the directions of the bottlenecks."""
+    """The flows and links that a study's measures can refer to."""
 
+    #: For each group of flows, by name, whether its transfers never end.
     endless: Mapping[str, bool]
+    #: The bottlenecks, such as "r1>r2".
     bottlenecks: Sequence[str]
     #: Whether packets wait in several lines at a link.
     several_lines: bool = False
@@ -180,7 +182,7 @@ def make_quantities(name: str, flows: Flows, at: KeyPath) -> Measured:
 
 
 def _measure_metric(metric: Metric) -> Measure:
-    """A metric without a form of its own: for each flow, link or run, as its options say."""
+    """The `Measure` of a metric that `MEASURES` lacks: of flows, bottlenecks or the run, by its options."""
     scope: Scope = (
         "flows" if "traffic" in metric.options else "bottleneck" if "link" in metric.options else "run"
     )

@@ -53,16 +53,16 @@ class Expanded:
     #: Errors in the short forms; the keys that have them are left out.
     wrong: Findings = field(default_factory=Findings)
     origins: dict[KeyPath, KeyPath] = field(default_factory=dict)
-    #: Name of a group of flows -> whether it has transfers without end.
+    #: For each group of flows, by name, whether its transfers never end.
     flows: dict[str, bool] = field(default_factory=dict)
-    #: Directions of the bottlenecks.
+    #: The bottlenecks, such as "left>right".
     bottlenecks: list[str] = field(default_factory=list)
     #: The longest round trip (ns) without queueing; None if one changes.
     round_trip: int | None = None
 
 
 class Side(NamedTuple):
-    """Directions of the bottlenecks, the prefix of their axes, and the path of the table with their keys."""
+    """A table of bottleneck keys: the directions that they set, the prefix of their axes, and its path."""
 
     ways: tuple[str, ...] = ("forward",)
     prefix: str = ""
@@ -165,7 +165,7 @@ class NetworkForm:
     def _choose(
         self, name: str, values: Sequence[Any], title: str, key: str, side: Side | None = None
     ) -> Any:
-        """Adds an axis that sets a key of the bottlenecks' links, or of a side. Returns its first value."""
+        """Adds an axis of a key of the bottlenecks' links, or of directions in `side`; its first value."""
         prefix, at = (side.prefix, (*side.at, name)) if side is not None else ("", (name,))
         title = title if side is None else side.title(title)
         chosen = self._choices(prefix + name, value_labels(values), at, title)
@@ -175,7 +175,7 @@ class NetworkForm:
         return values[0]
 
     def _bottleneck_paths(self, key: str, side: Side | None) -> list[str]:
-        """The paths of a key of the bottlenecks' links, or of their directions on this side."""
+        """The paths of a key of the bottlenecks' links, or of their directions in `side`."""
         keys = [key] if side is None else [f"{way}.{key}" for way in side.ways]
         return [f"topology.links.{link}.{key}" for link in self._bottleneck_names() for key in keys]
 
@@ -192,7 +192,7 @@ class NetworkForm:
         return "{rate}Mbps"
 
     def _rtt(self) -> str | None:
-        """The round-trip time of a BDP; None if it is read from a file, which only the plan does."""
+        """The round-trip time for computing BDPs; None if it is in a file, which only the plan reads."""
         rtt = self.network.rtt
         if isinstance(rtt, list) and all(isinstance(value, int) for value in rtt):
             return "{rtt}ms"

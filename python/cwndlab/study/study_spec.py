@@ -68,7 +68,7 @@ class StudySpec:
 
     @property
     def place(self) -> Place:
-        """Adds the file and line to errors."""
+        """Adds the study's file, and the line of a key in it, to errors."""
         return place_in(self.document, self.raw, self.origins)
 
     @property
@@ -208,7 +208,7 @@ def assignments(axis: AxisSetting, value: schema.Scalar) -> list[tuple[str, Any]
 
 
 def place_in(document: Document, raw: Mapping[str, Any], origins: Mapping[KeyPath, KeyPath]) -> Place:
-    """The place of errors in a study's full tables."""
+    """The `Place` that adds file, line and key to errors in a study's full tables."""
     written = document.written_tables if origins else None
     return Place(raw, document.file, document.text, written, origins, tuple(document.changes))
 
@@ -219,5 +219,5 @@ class Catalogue:
 
     #: Congestion controls of the user's own, by their names in the study; a study file cannot define them.
     laws: Mapping[str, LawCode] = field(default_factory=dict)
-    #: The congestion controls of the kernels that could run the study, by the kernels' names.
+    #: The names of the congestion controls of the kernels that could run the study.
     kernel_laws: Callable[[], Collection[str]] = field(default=frozenset, repr=False, compare=False)

@@ -94,21 +94,18 @@ size_text = _writer(0, "0B", MB=1_000_000, kB=1000, B=1)
 AS_PERCENTAGE = PlainSerializer(share_text, return_type=str)
 #: A share, held as a number.
 Share = Annotated[float, BeforeValidator(parse_share), AS_PERCENTAGE, text_schema("2%", "a percentage")]
-#: A time, held in nanoseconds.
 TimeNs = Annotated[
     int,
     BeforeValidator(parse_time),
     PlainSerializer(time_text, return_type=str),
     text_schema("50ms", "a time: ns us ms s min h"),
 ]
-#: A rate, held in bit/s.
 RateBps = Annotated[
     int,
     BeforeValidator(parse_rate),
     PlainSerializer(rate_text, return_type=str),
     text_schema("1.5Mbps", "a rate: bps kbps Mbps Gbps, or Mbit/s"),
 ]
-#: A size, held in bytes.
 SizeBytes = Annotated[
     int,
     BeforeValidator(parse_bytes),

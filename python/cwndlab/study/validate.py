@@ -276,7 +276,8 @@ def leave_out(given: dict[str, Any], path: KeyPath) -> None:
     inside = given.get(str(key))
     index = further[0] if further else None
     entry = None
-    if isinstance(inside, list) and isinstance(index, int) and index < len(inside):  # else left out already
+    # The index may be too large: an earlier call may have put in the shorter list of `STAND_INS`.
+    if isinstance(inside, list) and isinstance(index, int) and index < len(inside):
         entry = inside[index]
     if isinstance(entry, dict):
         if len(further) > 1:

@@ -34,7 +34,7 @@ def is_among(value: object, values: Iterable[object]) -> bool:
 
 
 def as_list(value: Any) -> list[Any]:
-    """A value, or the values of any collection or array, as a list."""
+    """The values of a collection or array as a list; a single value, text or a mapping as a list of one."""
     if hasattr(value, "__array__"):  # of numpy, pandas or xarray
         value = value.__array__().tolist()
     single = isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
