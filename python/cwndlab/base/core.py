@@ -59,7 +59,7 @@ BUDGET_TABLES = ("connections", "objects", "limits", "states", "timeouts", "cwnd
 def time_budgets(
     table: Callable[[str], pa.Table], scenario: Mapping[str, Any], end_ns: int, kind: str | None = None
 ) -> pa.Table:
-    """The time budgets of a run's finished objects and of its connections, or of one kind of them.
+    """The time budgets of a run's finished objects and of its connections, or only of those of one kind.
 
     In the order of the records, objects first. Flows of datagrams have none.
 

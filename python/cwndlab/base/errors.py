@@ -60,7 +60,7 @@ class StudyError(CwndlabError):
     #: Line and column of the key in the file, 1-based, if it could be found.
     line: int | None = None
     column: int | None = None
-    #: What would be right.
+    #: What to write or do instead.
     right: str | None = None
     #: Where the problem is in the tables of the study. `cwndlab.study.place` derives `file`, `key`, `line`
     #: and `column` from this.

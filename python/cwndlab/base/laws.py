@@ -39,7 +39,7 @@ class LawCode:
     #: The congestion control's name in studies.
     name: str
     class_name: str
-    #: File of the source, as errors and reports show it.
+    #: The file of the source text, as errors and reports name it.
     file: str
     source: str
     uses_random: bool

@@ -1,4 +1,4 @@
-"""A cell's scenario as the engine reads it, and the place in the study from which each part comes."""
+"""A cell's scenario as the engine reads it, and the study's key from which each part comes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KERNEL_SNAPSHOT_NS = 1_000_000_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Compiled:
-    """A cell's scenario, and the places in the study from which its parts come."""
+    """A cell's scenario, and the paths of the study's keys from which its parts come."""
 
     scenario: dict[str, Any]
     #: The study's key path for parts of the scenario ("links.4"), to locate errors that the engine reports.
@@ -107,7 +107,7 @@ def _is_fixed(app: Mapping[str, Any]) -> bool:
 
 
 def origin(compiled: Compiled, place: Sequence[str]) -> KeyPath:
-    """The path in the study of a place in the scenario; empty if it has none."""
+    """The path of the study's key from which a part of the scenario comes; empty if there is none."""
     for length in range(len(place), 0, -1):
         origin = compiled.origins.get(".".join(place[:length]))
         if origin is not None:
@@ -116,7 +116,7 @@ def origin(compiled: Compiled, place: Sequence[str]) -> KeyPath:
 
 
 def not_finite(value: Any) -> list[str]:
-    """The place of the first number that JSON cannot hold (NaN, infinity); empty if there is none."""
+    """The path to the first number that JSON cannot hold (NaN, infinity); empty if there is none."""
     items = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
     for step, item in items:
         if isinstance(item, float) and not math.isfinite(item):

@@ -35,7 +35,7 @@ Part: TypeAlias = Literal[
 ]
 """The name of a part of a time budget."""
 
-#: The kinds of things that have time budgets.
+#: The kinds of objects, and connections, that have time budgets.
 KINDS = ("page", "file", "transaction", "object", "connection")
 #: The parts of a time budget in words, in the order in which they are shown.
 PARTS: dict[Part, str] = {

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: The largest README that is shown, in bytes.
 MAX_README = 1_000_000
 README = "README.md"
-#: The page in a result folder.
+#: The name of the report's page in a result folder.
 REPORT = "report.html"
 
 
@@ -48,7 +48,7 @@ class Outputs:
     readme: str = ""
     """The text of the study's README, as Markdown."""
     claimed: str = ""
-    """What the source claims, in one sentence."""
+    """What the paper claims, in one sentence."""
     finding: str = ""
     """What was found, with expressions in braces."""
     key_figure: str = ""

@@ -13,7 +13,7 @@ KERNEL, SIMULATOR = "kernel", "simulator"
 
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1]]
 
-#: The place in the palette of the colour that is most like an earlier one.
+#: The index in the palette of the colour that is most like an earlier one.
 NEAR = 4
 
 HOLLOW = "transparent"
@@ -124,7 +124,7 @@ def _groups(names: Sequence[str], spec: Figure, *, bars: bool) -> tuple[list[str
 
 
 def _places(order: Sequence[str], flows: Sequence[str]) -> dict[str, int]:
-    """Each name's place in the palette: flows have their own, other names take the free ones."""
+    """Each name's index in the palette: flows have their own, other names take the free ones."""
     shown = {name: flows.index(name) for name in order if name in flows}
     if not shown or len(order) > len(PALETTE):
         shown = shown if len(shown) == len(order) else {}

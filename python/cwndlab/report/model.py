@@ -38,7 +38,7 @@ class NumberView(NamedTuple):
     why: "Reason | None" = None
     """What may explain the number, if it differs from the paper's."""
     bar: tuple[int, int, int, int | None] | None = None
-    """The number and its interval in percent of its column's scale, and the place of its flow's colour."""
+    """The number and its interval in percent of its column's scale, and its flow's index in `PALETTE`."""
     first: str = ""
     """The value of replicate 0, if there are several replicates."""
     flow: str = ""
@@ -213,16 +213,16 @@ class TwinView(NamedTuple):
     groups: tuple[TwinGroup, ...]
     lists: tuple[tuple[str, str, str], ...]
     first_differences: tuple[tuple[str, str, str, str], ...]
-    """Cell, how many events of the traces agree, and the first that differs, on either side."""
+    """Cell, number of events that agree, and the first that differs: the simulator's, the kernel's."""
     about: str
     count: str  # type: ignore[assignment]
     rule: str
     agreement: str = ""
     """A sentence with the count of significant differences; empty if none is tested."""
-    #: A sentence for each cell with numbers that differ: where both sides spend the time.
+    #: A sentence for each cell with numbers that differ: where simulator and kernel spend the time.
     budgets: tuple[str, ...] = ()
     last: bool = False
-    """Whether it comes after the results: if several kernels run, the results compare these."""
+    """Whether this comparison is shown after the results, which compare the kernels if several run."""
 
 
 class Simulator(NamedTuple):
@@ -239,7 +239,7 @@ class Simulator(NamedTuple):
 
 
 class LiveView(NamedTuple):
-    """What a report needs to run its cells, or why it cannot."""
+    """The data with which a report's page runs cells, or why it can run none."""
 
     why_not: str = ""
     simulator: Simulator | None = None

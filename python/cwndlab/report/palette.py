@@ -9,7 +9,7 @@ PALETTE = ["#1754d8", "#fd5b2a", "#388754", "#734daa", "#e16d70", "#6d7883", "#9
 Each has a contrast of at least 3:1 on white and on black."""
 
 DARK = {0: "#4a7dff", 3: "#9470d0", 6: "#b8522c"}
-"""Lighter forms, by place in `PALETTE`, of the colours with a contrast below 3:1 on a dark page."""
+"""Lighter forms, by index in `PALETTE`, of the colours with a contrast below 3:1 on a dark page."""
 
 PLAIN = PALETTE[5]
 """The colour of series of the whole network in a report whose flows have colours; dashes tell them apart."""
@@ -19,5 +19,5 @@ SHADES = ["#9aa5af", PLAIN, "#3f4850"]
 
 
 def find_colour_place(name: str, flows: Sequence[str]) -> int | None:
-    """The place of a flow's colour; None if there is no flow of this name."""
+    """The index in `PALETTE` of a flow's colour; None if there is no flow of this name."""
     return flows.index(name) % len(PALETTE) if name in flows else None

@@ -63,7 +63,7 @@ _PLACE = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
 
 
 def _share_marks(root: ElementTree.Element, prefix: str) -> None:
-    """Writes the shape of marks that differ only in their place once, which halves packet graphs."""
+    """Writes the shape of marks that differ only in position once, which halves packet graphs."""
     shapes = ElementTree.Element("defs")
     for parent in list(root.iter()):
         alike: dict[tuple[tuple[str, str], ...], list[tuple[ElementTree.Element, re.Match[str]]]] = {}

@@ -87,7 +87,7 @@ def count_verdicts(path: Path) -> tuple[dict[Verdict, int], dict[str, list[str]]
 
 
 def save_summary(judged: Judged, directory: Path, finding: str = "", undecided: str = "") -> None:
-    """Writes summary.json: what the source claims, what was found, and how many numbers are incompatible."""
+    """Writes summary.json: what the paper claims, what was found, and how many numbers are incompatible."""
     content: dict[str, object] = {
         "claimed": judged.outputs.claimed,
         "finding": finding,

@@ -1,4 +1,4 @@
-"""Puts judged tables and claims into the words, digits and places of the view model.
+"""Lays out judged tables and claims for the view model, in words and with as many digits as are shown.
 
 It computes no statistics, which come from `cwndlab.stats`.
 """
@@ -167,7 +167,7 @@ def table_view(
 
 
 def _remarks(judged: JudgedTable, words: Labels) -> Iterator[str]:
-    """The remarks below a table: on intervals, the source's rounding, changes that one run may not show."""
+    """The remarks below a table: on intervals, the paper's rounding, changes that one run may not show."""
     methods = dict.fromkeys(c.estimate.method for c in judged.numbers if c.estimate is not None)
     random = [m for m in methods if m not in (EXACT, NOT_MEASURABLE, ITSELF)]
     if random:

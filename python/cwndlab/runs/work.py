@@ -235,7 +235,7 @@ def _engine_scenario(scenario: str) -> _core.Scenario:
 
 def _with_budget_probes(job: Job) -> str:
     """The job's scenario with the probes that time budgets need."""
-    from cwndlab.records.critical_path import PROBES  # few studies have figures of them
+    from cwndlab.records.critical_path import PROBES  # few studies have figures of budgets
 
     return Compiled({**job.parsed, "probes": {**job.parsed["probes"], **PROBES}}).json
 
