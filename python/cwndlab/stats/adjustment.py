@@ -1,7 +1,7 @@
 """Means with less scatter, by regression on control variates.
 
 Part of the scatter of runs is due to what they drew: with larger pages than expected, pages take longer. The
-excess over the expectation is a control: its own expectation is 0 and its value in each run is known. A
+excess over the expectation is a control variate (a control): its expectation is 0, its values are known. A
 regression of a quantity on its controls has an intercept, which estimates the same mean as the runs' average,
 with only the scatter that the controls do not explain (S. S. Lavenberg, P. D. Welch, "A perspective on the
 use of control variables to increase the efficiency of Monte Carlo simulations", Management Science 27, 1981).

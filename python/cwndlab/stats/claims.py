@@ -89,7 +89,7 @@ def _locate(claim: Claim, error: ExpressionError) -> StudyError:
 
 
 def judge_claim(claim: Claim, evaluator: Evaluator) -> JudgedClaim:
-    """Evaluates a claim; StudyError names it and the place in its expression.
+    """Evaluates a claim; StudyError names it and the column in its expression.
 
     Claims that share an evaluator share its selections of cells.
     """

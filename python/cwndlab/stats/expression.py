@@ -45,7 +45,7 @@ from .sample import Derived, Number, common_range, derive, relate
 Operation: TypeAlias = Callable[[Floats, Floats], Floats]
 
 Less: TypeAlias = Callable[[Number, Number], Floats]
-"""`surely_less` with all but its two sides given."""
+"""`surely_less` with all arguments but the two numbers given."""
 
 Decision: TypeAlias = Callable[[Number, Number, Less], Floats]
 

@@ -36,11 +36,11 @@ class Field:
     data: Mapping[Key, Number]
     condition: bool = False
     bounds: bool = False
-    """Whether it counts conditions: each number has three values, the count with its bounds (see `count`)."""
+    """Whether the numbers count conditions: each has three values, the count and its bounds (see `count`)."""
     lengths: Mapping[Key, int] | None = None
     """The lengths of list quantities, if no positions are left out: key without the index -> length."""
     literal: bool = False
-    """Whether it is a list written in the expression, as `[7, 9]`."""
+    """Whether the field is a list written in the expression, as `[7, 9]`."""
 
     @classmethod
     def number(cls, value: float) -> Field:

@@ -33,7 +33,7 @@ class Asked(NamedTuple):
     """The comparison with another cell; None for a number of one cell."""
     runs: int
     paired: bool = False
-    """Whether the source's two cells shared their random numbers, run by run."""
+    """Whether the paper's two cells shared their random numbers, run by run."""
 
     def value(self, own: Sample, base: Sample | None) -> float:
         """The number, computed from runs of its cell and of `base`, the cell compared with."""
@@ -68,7 +68,7 @@ class _Side(NamedTuple):
 
     centre: float
     variance: float
-    """The variance of the number from as many runs as the source averaged."""
+    """The variance of the number from as many runs as the paper averaged."""
     places: Floats
     """The values of single runs on that scale, NaN where not measured."""
 

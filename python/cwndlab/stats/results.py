@@ -183,7 +183,7 @@ class Variation(NamedTuple):
     value: str
     results: Results
     combined: bool = False
-    """Whether it is a combination of several choices."""
+    """Whether several sensitivity axes were varied together."""
     cells: frozenset[str] = frozenset()
     """The cells that were run with that value; the others have the study's own results."""
     runs: Mapping[str, str] = MappingProxyType({})

@@ -128,7 +128,7 @@ class Sample(_Operators):
 
     @cached_property
     def adjusted(self) -> Floats | None:
-        """The values without what the controls explain; None without controls, or if `adjust` cannot."""
+        """The values without what the control variates explain; None without these, or if `adjust` fails."""
         if not self.controls or self.exact:
             return None
         return adjust(self.runs, self.controls, self.range)
@@ -242,7 +242,7 @@ class Derived(_Operators):
         return min((part.n for part in self.parts), default=None)
 
     def estimate(self, level: float = LEVEL) -> Interval:
-        """The number with its interval; without one, the ends are NaN and the method says why."""
+        """The number with its interval; without one, the ends are NaN and `method` says why."""
         interval = self._estimate(level)
         return interval._replace(warning="; ".join(dict.fromkeys(filter(None, self.warnings))))
 

@@ -258,7 +258,7 @@ def _check_kinds(raw: Mapping[str, Any]) -> None:
 
 
 def _position(key: str) -> int:
-    """The place of a section in the usual order."""
+    """The index of a section in `ORDER`; sections that are not in it come last."""
     return ORDER.index(key) if key in ORDER else len(ORDER)
 
 

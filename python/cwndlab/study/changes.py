@@ -49,7 +49,7 @@ class Steps(Strict):
         description="values by the time from which they hold",
     )
     repeat: TimeNs | None = Field(None, description="the steps begin again after this time")
-    #: The function that reads a value.
+    #: The function that converts a value from its text.
     parse: ClassVar[Any]
 
     @model_validator(mode="after")

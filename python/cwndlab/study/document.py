@@ -153,7 +153,7 @@ def _find_file(name_or_path: str | Path) -> Path:
         if file.is_dir():
             return file / STUDY
         exists = file.exists()
-    except OSError as error:  # too long a name
+    except OSError as error:  # the name is too long
         raise StudyError(f"a study is a shipped name or a file: {error.strerror}") from None
     if not exists:
         looks_like_path = file.suffix == ".toml" or len(file.parts) > 1

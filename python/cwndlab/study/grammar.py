@@ -31,7 +31,7 @@ _TOKEN = re.compile(r"""#.*|"[^"]*"|'[^']*'|[\w.]+|\S""")
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be evaluated; `column` is the 1-based place in its text."""
+    """An expression that cannot be evaluated; `column` is the position in its text, from 1."""
 
     def __init__(self, problem: str, column: int, right: str | None = None) -> None:
         self.problem, self.column, self.right = problem, column, right

@@ -85,8 +85,8 @@ def _override(
     if isinstance(value, Mapping):
         _known(key, template, at)
         nested = template[key]
-        # A table of plain knobs is merged; an alternative with its own knobs ({ delayed = { … } })
-        # replaces.
+        # A table of plain knobs is merged with the profile's. An alternative with knobs of its own, such as
+        # { delayed = { … } }, replaces the profile's.
         plain = isinstance(nested, Mapping) and not any(isinstance(it, Mapping) for it in nested.values())
         config[key] = tcp(nested, value, at) if plain else convert_to_base_units(value, at)
         return
@@ -194,7 +194,7 @@ def _known(key: str, template: Mapping[str, Any], at: KeyPath) -> None:
 
 
 def _window(value: Any, at: KeyPath) -> Any:
-    """The scenario's form of a window: 4, "4pkt", "64KiB", "rfc6928", or that form itself."""
+    """A window as the scenario has it, from 4, "4pkt", "64KiB" or "rfc6928"; a scenario's table is kept."""
     if isinstance(value, bool):
         raise problem_at(
             at, f"{value!r} is no window", 'a number of segments, "64KiB", or a rule such as "rfc6928"'

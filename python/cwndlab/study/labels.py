@@ -34,7 +34,7 @@ class QuantityInfo(NamedTuple):
     centred: bool = False
     """Whether its expectation is 0."""
     many: bool = False
-    """Whether it is a list of numbers for each run."""
+    """Whether the quantity is a list of numbers for each run."""
     margin: Margin | None = None
     """The distance from a published value that counts as close, if the study states it."""
 
@@ -60,7 +60,7 @@ class Labels:
     flows: Sequence[str] = ()
     """The traffic entries: in a report each has one colour."""
     source_paired: bool = False
-    """Whether the source's cells shared their random numbers, run by run."""
+    """Whether the paper's cells shared their random numbers, run by run."""
 
     @classmethod
     def from_outline(cls, outline: Outline, flows: Sequence[str] = ()) -> Labels:

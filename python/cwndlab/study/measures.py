@@ -110,7 +110,7 @@ FORMER = {
 
 
 def nearest_metric(name: str, names: Sequence[str]) -> str:
-    """What to write for a name that is none of the known ones."""
+    """What to write instead of an unknown name of a metric."""
     return f'write "{ALIASES[name]}"' if name in ALIASES else FORMER.get(name) or nearest(name, names)
 
 

@@ -39,7 +39,7 @@ N = TypeVar("N")
 #: Hosts' links are this many times as fast as the bottleneck, at least `HOST_RATE` and at most `MAX_RATE`.
 FASTER = 10
 HOST_RATE = 1_000_000_000
-#: The fastest link that the engine takes.
+#: The highest rate of a link that the engine accepts.
 MAX_RATE = 400_000_000_000
 #: The interval between samples of the bottleneck's queue.
 QUEUE_INTERVAL = "10ms"

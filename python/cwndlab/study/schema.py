@@ -482,5 +482,4 @@ class StudyFile(Outline, Model):
     model_config = ConfigDict(title="Study")
 
 
-#: The sections of `Model`.
 MODEL_SECTIONS = tuple(Model.model_fields)

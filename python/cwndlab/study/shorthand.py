@@ -23,9 +23,9 @@ T = TypeVar("T")
 #: The sections that describe a network in short form.
 NETWORKS = ("dumbbell", "parking_lot", "leaf_spine")
 _PRESETS = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
-#: Keys of networks by the names of presets.
+#: For each preset, by name, the keys of a network that it sets.
 PRESETS: Mapping[str, Mapping[str, Any]] = _PRESETS["networks"]
-#: Flows by the names of Flent's tests.
+#: For each of Flent's tests, by name, its flows.
 TESTS: Mapping[str, list[dict[str, Any]]] = {
     name: [*test["flows"], *([_PRESETS["ping"]] if test["pings"] else [])]
     for name, test in _PRESETS["tests"].items()

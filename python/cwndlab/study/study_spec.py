@@ -95,7 +95,7 @@ class StudySpec:
         values: Mapping[str, schema.Scalar],
         then: Callable[[schema.Model], T],
     ) -> T:
-        """The result of `then` for a cell's model; every error gets the place of its key."""
+        """The result of `then` for a cell's model; every error gets the file, line and name of its key."""
         raw = {key: _copied(self.raw[key]) for key in SETTABLE if key in self.raw}
         written: list[Written] = []
         settings: list[tuple[str, AxisSetting]] = [
@@ -160,7 +160,7 @@ def _find_more(
     rest, paths = _copied(sections), [other.path or () for other in (first, *first.others)]
     for path in paths:
         leave_out(rest, path)
-    emptied = [path[:-1] for path in paths if _at(rest, path[:-1]) == {}]  # now lacks required keys
+    emptied = [path[:-1] for path in paths if _at(rest, path[:-1]) == {}]  # these lack required keys
     try:
         then(validate(schema.Model, rest))
     except StudyError as more:

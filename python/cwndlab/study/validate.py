@@ -60,7 +60,7 @@ def _alternatives(item: _Found, misfits: Sequence[_Found]) -> str | None:
 
 
 def validate_at(place: Place, model: type[M]) -> M:
-    """The tables at a place as the model; its errors say where in the file."""
+    """The tables of a `Place`, validated as the model; errors name the file, line and key."""
     try:
         return validate(model, place.raw)
     except StudyError as error:

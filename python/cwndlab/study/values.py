@@ -35,7 +35,7 @@ def is_among(value: object, values: Iterable[object]) -> bool:
 
 def as_list(value: Any) -> list[Any]:
     """The values of a collection or array as a list; a single value, text or a mapping as a list of one."""
-    if hasattr(value, "__array__"):  # of numpy, pandas or xarray
+    if hasattr(value, "__array__"):  # an array of numpy, pandas or xarray
         value = value.__array__().tolist()
     single = isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
     return [value] if single else list(value)
