@@ -66,7 +66,7 @@ class _Compiler:
         self.folder = folder
         self.nodes = {name: index for index, name in enumerate(model.topology.nodes)}
         self.links: list[dict[str, Any]] = []
-        self.first_delay: list[int] = []  # of each direction: the delay at the start of the run, ns
+        self.first_delay: list[int] = []  # each direction's delay at the start of the run, ns
         self.directions: dict[str, int] = {}
         self.leaving: list[list[int]] = [[] for _ in model.topology.nodes]
         self.limits: list[tuple[int, float]] = []  # links whose limit is a multiple of the BDP
@@ -322,7 +322,7 @@ class _Compiler:
         try:
             idle = [dict(_core.tcp_without_effect(json.dumps(config))) for config in configs]
         except ValueError:
-            return  # the engine rejects this configuration later, with the place
+            return  # the engine rejects this configuration later, and its error names the key
         for knob, needs in idle[0].items():
             *table, name = knob.split(".")
             inside: Any = given

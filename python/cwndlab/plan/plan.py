@@ -237,7 +237,7 @@ class Plan:
             raise self.study.place.error(program, f"{who} runs no programs", right)
 
     def check_kernel(self) -> None:
-        """StudyError for the first ECMP, QUIC stack or metric, which only the simulator supports."""
+        """StudyError for the first part that only the simulator supports: ECMP, a QUIC stack, or a metric."""
         for cell in self.cells:
             if cell.compiled.scenario.get("ecmp"):
                 at = origin(cell.compiled, ["topology", "ecmp"])

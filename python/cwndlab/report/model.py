@@ -142,7 +142,7 @@ class ClaimView(NamedTuple):
 
 
 class SensitivityView(NamedTuple):
-    """How the results change with each choice that the paper left open; runs by `--sensitivity` only."""
+    """How the results change with each choice that the paper left open, as far as `--sensitivity` ran it."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, str, str, tuple[str, ...]], ...]

@@ -39,7 +39,7 @@ FLOW = "flow"
 
 
 def group_flows(quantities: Sequence[Quantity]) -> dict[str, dict[str, str]]:
-    """Quantities measured for each flow: by the name without the flow, for each flow the quantity's name.
+    """Quantities measured for each flow: name without the flow -> flow -> name of the quantity.
 
     "share_bbr1" and "share_cubic" become {"share": {"bbr1": "share_bbr1", "cubic": "share_cubic"}}.
     """

@@ -101,7 +101,7 @@ class Kernels(Protocol):
     def other_recovery(self, backend: str, configs: Iterable[Mapping[str, Any]]) -> str:
         """A sentence on how the kernel's loss recovery differs from that of these TCP configurations.
 
-        `backend` is the key of the kernel and its set-up. Empty if there is no difference.
+        `backend` is the key of the kernel and its set-up. The sentence is empty if nothing differs.
         """
 
     def find(self, kernel: str | None) -> KernelImage:

@@ -189,7 +189,7 @@ def as_truth(x: Field, key: Key = ()) -> bool | None:
 
 
 def count(matrix: Floats) -> Floats:
-    """The number of conditions (rows) that are true: by the estimates, at least, and at most."""
+    """The number of true conditions (rows), then its bounds: none or all of the undecided ones are true."""
     sure = float(np.count_nonzero(matrix == 1.0))
     open_ = float(np.count_nonzero(np.isnan(matrix)))
     return np.array([sure, sure, sure + open_])

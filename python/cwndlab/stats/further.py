@@ -45,7 +45,7 @@ class Asked(NamedTuple):
 def predict(asked: Asked, own: Sample, base: Sample | None, *, fewest: int = FEWEST) -> Interval:
     """Where the number from `asked.runs` further runs would lie. Needs at least `fewest` replicates.
 
-    Controls are left out, because the paper's runs are not adjusted.
+    Control variates are left out, because the paper's runs are not adjusted.
     """
     both = [own] if asked.kind is None or base is None else [own, base]
     if all(sample.exact for sample in both):

@@ -43,7 +43,7 @@ def centre(values: Floats, statistic: str = "mean") -> float:
 
 
 def jackknife_values(values: Floats, statistic: str = "mean") -> Floats:
-    """The estimate from all replicates, then those without each one; to leave out a NaN changes nothing.
+    """The estimate from all replicates, then from all but each one in turn. A NaN left out changes nothing.
 
     For a median, leaving out one value does not show the uncertainty. Its values here are those of a mean
     with the standard error of the median's order-statistics interval, moved to the side of the left-out

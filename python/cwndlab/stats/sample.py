@@ -52,7 +52,7 @@ _NAMES = {"difference": "difference"} | dict.fromkeys(_RATIOS, "ratio")
 
 
 class Streams(NamedTuple):
-    """The random numbers that the runs of a cell depend on: none, those of a seed, or its own."""
+    """The random numbers of a cell's runs: none, those of a seed, or "own" ones, paired with no others."""
 
     kind: Literal["exact", "paired", "own"] = "paired"
     id: str = ""

@@ -22,7 +22,7 @@ from .shorthand import NETWORKS
 
 #: The file of a study's claims, in the same folder.
 CLAIMS = "claims.toml"
-#: Deeper tables and longer keys are rejected: reading them would take long.
+#: Tables nested deeper, and dotted keys with more parts, are rejected: reading them would take long.
 MAX_DEPTH = 30
 #: The largest study file, in bytes.
 MAX_TEXT = 1_000_000

@@ -16,7 +16,7 @@ from . import values
 from .expr import evaluate, names_in
 from .shorthand import NETWORKS
 
-#: Names that braces in a program's texts may also have: its hosts, whose addresses are known when it runs.
+#: The hosts that a program's texts may also name in braces; their addresses are known when it runs.
 HOSTS = frozenset(("client", "server"))
 #: Longest text that references may put together.
 MAX_TEXT = 2000

@@ -19,7 +19,7 @@ from .validate import leave_out, validate
 from .values import label
 from .windows import resolve_windows
 
-#: What axes and --set may write to.
+#: The sections whose keys axes and --set may change.
 SETTABLE = (*schema.MODEL_SECTIONS, "parameters")
 
 #: A path that an axis wrote to, the axis's key, and the value.

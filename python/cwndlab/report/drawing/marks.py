@@ -32,7 +32,7 @@ class Layer(NamedTuple):
 
     @classmethod
     def from_spec(cls, spec: Spec, rows: Sequence[Row]) -> Layer:
-        """The layer of a chart in Vega-Lite."""
+        """The layer that a chart in Vega-Lite describes."""
         for step in spec.get("transform", ()):
             rows = [row for row in rows if _holds(step["filter"], row)]
         return cls(spec["mark"]["type"], spec["mark"], spec["encoding"], rows)

@@ -14,7 +14,7 @@ _WIDTHS = (
     *(222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584),
 )
 _OTHER = 556
-#: Bold type, and the fonts of other systems, are wider than Helvetica.
+#: The factors by which bold type, and the fonts of other systems, are wider than Helvetica.
 _BOLD, _RESERVE = 1.06, 1.06
 
 #: The font sizes of labels and of titles, in pixels.
