@@ -108,7 +108,7 @@ def describe_run(
     ]
     if content.get("backend"):
         # Each release is followed by details in brackets.
-        releases = [release.split(" ")[0] for release in content["kernel"].split("), ")]
+        releases = dict.fromkeys(release.split(" ")[0] for release in content["kernel"].split("), "))
         stack = content["stack"]
         words.append(f"Linux {', '.join(releases)}, {stack.get('about') or 'stack ' + stack['name']}")
     if max(replicates) > 1:
