@@ -377,7 +377,7 @@ def test_strict_fails_where_a_claim_does(capsys: pytest.CaptureFixture[str], stu
     out = study.parent / "out"
     assert call(capsys, "run", study, "-o", out)[0] == 0
     code, said, err = call(capsys, "run", study, "-o", out, "--strict")
-    assert code == 3 and "claims: 1 fails" in said and "error: 1 claims fail: huge" in err
+    assert code == 3 and "claims: 1 fails" in said and "error: 1 claim failed: huge" in err
 
 
 def test_a_study_without_randomness_says_how_to_add_it(

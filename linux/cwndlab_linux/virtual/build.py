@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from cwndlab.base.errors import RunError
+from cwndlab.base.writing import count_text
 
 from . import boot, source
 from .images import Image, built_kernels, kernel_facts, kernels_folder, sources_folder
@@ -215,8 +216,7 @@ def _update(kept: Path, tree: Path, steps: BuildSteps) -> None:
     for path in changed:
         (kept / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(tree / path, kept / path)  # with today's time, which make looks at
-    files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
-    steps.say(f"{files} changed since the last build of this folder")
+    steps.say(f"{count_text(len(changed), 'file')} changed since the last build of this folder")
 
 
 def _is_same_file(new: Path, old: Path) -> bool:

@@ -160,7 +160,7 @@ def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bo
         echo(f"error: {failed_runs} failed; the others are kept in {options.out}", err=True)
         raise typer.Exit(1)
     if strict and (failed := failed_claims(result)):
-        echo(f"error: {len(failed)} claims fail: {', '.join(failed)}", err=True)
+        echo(f"error: {count_text(len(failed), 'claim')} failed: {', '.join(failed)}", err=True)
         raise typer.Exit(3)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from cwndlab import metrics
-from cwndlab.base.writing import with_unit
+from cwndlab.base.writing import count_text, with_unit
 from cwndlab.study.document import shipped_studies
 from cwndlab.study.values import text
 
@@ -61,7 +61,7 @@ def facts(content: Mapping[str, Any]) -> list[Fact]:
         Fact("simulated", f"{content['scenario']['duration_ns'] / 1e9:g} s a run"),
         Fact(
             "took",
-            f"{content['seconds']:g} s for {content['replicates_run']} runs on "
+            f"{content['seconds']:g} s for {count_text(content['replicates_run'], 'run')} on "
             + with_builds(content, content["ran_on"])
             + (f", {fetched} taken from {content['store']}" if fetched else ""),
         ),

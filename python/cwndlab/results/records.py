@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cwndlab.base.errors import NotFoundError, check_arguments, nearest
+from cwndlab.base.writing import count_text
 from cwndlab.plan.scenario import indices_of_flow, watched_host
 from cwndlab.records.run_view import bottleneck
 from cwndlab.runs.single_run import Recorded, with_probes
@@ -68,7 +69,9 @@ class RecordTables(Mapping[str, pa.Table]):
     def __repr__(self) -> str:
         first = self._cells[0]
         tables = sorted(self.source.tables(first).items())
-        rows = [f"    {name:<22}{table.num_rows} rows" for name, table in tables if table.num_rows]
+        rows = [
+            f"    {name:<22}{count_text(table.num_rows, 'row')}" for name, table in tables if table.num_rows
+        ]
         return "\n".join([f"<RecordTables of {_cells_text(self._cells)}; recorded in {first}:", *rows]) + ">"
 
     def _repr_html_(self) -> str:

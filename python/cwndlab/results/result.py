@@ -319,7 +319,7 @@ class RunResult:
     def _repr_html_(self) -> str:
         from html import escape  # only notebooks need it
 
-        title = f"<h4>{escape(self.study.title)}</h4><p>{len(self.results.cells)} cells</p>"
+        title = f"<h4>{escape(self.study.title)}</h4><p>{count_text(len(self.results.cells), 'cell')}</p>"
         failed = f"<p>{escape(failures_text(self.failures, self.plan.runs))}</p>" if self.failures else ""
         drawn = self._figures.first(self.figure)
         return f"{title}{failed}{self.estimates._repr_html_()}{drawn._repr_html_() if drawn else ''}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from cwndlab.apps.diagnosis.conversation import FIN, RST, SYN, Conversation, Missing, Packet
+from cwndlab.base.writing import count_text
 
 if TYPE_CHECKING:
     from cwndlab._core import Capture, Faults
@@ -122,7 +123,7 @@ def note_faults(conversation: Conversation, faults: Faults) -> None:
         count = f"{faults.damaged} segments have" if faults.damaged > 1 else "1 segment has"
         notes.append(f"{count} a wrong checksum or impossible numbers, and no part in the diagnosis")
     if faults.fragmented:
-        notes.append(f"{faults.fragmented} segments came as fragments of IP")
+        notes.append(f"{count_text(faults.fragmented, 'segment')} came as fragments of IP")
     if conversation.missing:
         lacking = sum(one.len for one in conversation.missing)
         sent = max((p.end for p in conversation.packets if p.out), default=lacking)
@@ -175,8 +176,8 @@ def note_whole_capture(conversations: Sequence[Conversation], capture: Capture) 
         first.insert(0, capture.cut)
     if capture.headers_cut:
         first.append(
-            f"{capture.headers_cut} packets were cut within TCP's header, and left out; capture with a snap "
-            "length of at least 96"
+            f"{count_text(capture.headers_cut, 'packet')} cut within TCP's header, and left out; "
+            "capture with a snap length of at least 96"
         )
     for time_ns, back_ns in capture.steps:
         how = f"{'back' if back_ns > 0 else 'forward'} by about {abs(back_ns) / 1e9:.2f} s"

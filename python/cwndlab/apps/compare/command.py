@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cwndlab.base.errors import StudyError
-from cwndlab.base.writing import output_errors, plain_row, write_atomic
+from cwndlab.base.writing import count_text, output_errors, plain_row, write_atomic
 from cwndlab.cli.arguments import JsonOption
 from cwndlab.cli.output import echo, echo_json
 
@@ -68,7 +68,7 @@ def compare(
         echo(_moved(move))
     for folder, cells in ((a, found.only_a), (b, found.only_b)):
         if cells:
-            echo(f"only in {folder}: {len(cells)} cells, as {cells[0]}")
+            echo(f"only in {folder}: {count_text(len(cells), 'cell')}, as {cells[0]}")
     echo(_summary(found))
 
 
@@ -96,6 +96,7 @@ def _summary(found: DatasetComparison) -> str:
     untested = len(found.moved) - tests
     left = f"; {untested} have too few runs for a test" if untested else ""
     return (
-        f"{found.same} numbers are equal, {len(found.moved)} differ, {significant} of them significantly"
+        f"{count_text(found.same, 'number')} {'is' if found.same == 1 else 'are'} equal, "
+        f"{len(found.moved)} differ, {significant} of them significantly"
         f"{chance}{left}"
     )

@@ -165,7 +165,7 @@ def _show(made: Evaluation, seconds: float) -> None:
             if unmeasured := card.count_unmeasured(subject):
                 parts.append(f"{unmeasured} not measured")
             echo(f"{card.pack.name}, {subject}: {', '.join(parts)}")
-    echo(f"{made.performed} runs in {span(seconds)}")
+    echo(f"{count_text(made.performed, 'run')} in {span(seconds)}")
     echo(f"scorecard: {made.folder / 'scorecard.html'}")
 
 

@@ -14,7 +14,7 @@ from cwndlab import __version__
 from cwndlab.api import Study
 from cwndlab.base.errors import RunError, StudyError
 from cwndlab.base.laws import kernel_law
-from cwndlab.base.writing import save
+from cwndlab.base.writing import count_text, save
 from cwndlab.plan.plan import Cell, Plan
 from cwndlab.plan.scenario import most_bits
 from cwndlab.report import render
@@ -341,7 +341,12 @@ def _facts(evaluation: Evaluation, options: RunOptions, seconds: float) -> list[
         Fact("runs", f"{wanted}, of which {evaluation.performed} ran now, in {seconds:.0f} s"),
     ]
     if evaluation.failures:
-        facts.append(Fact("failed", f"{len(evaluation.failures)} runs, the first: {evaluation.failures[0]}"))
+        facts.append(
+            Fact(
+                "failed",
+                f"{count_text(len(evaluation.failures), 'run')}, the first: {evaluation.failures[0]}",
+            )
+        )
     return facts
 
 

@@ -12,6 +12,7 @@ from cwndlab.apps.captures.deliveries import Deliveries
 from cwndlab.apps.captures.link_rate import FEWEST_PAIRS, MOST_FASTER, MOST_UNUSED
 from cwndlab.apps.diagnosis.conversation import Conversation
 from cwndlab.apps.diagnosis.waits import find_waits
+from cwndlab.base.writing import count_text
 
 from .path_estimates import PathEstimates
 from .sender_estimates import SenderEstimates
@@ -65,7 +66,7 @@ def of_capture(conversation: Conversation, deliveries: Deliveries) -> Iterator[R
     if segments < FEWEST_SEGMENTS or seconds < FEWEST_TRIPS * shortest:
         yield Refusal(
             "too-short",
-            f"it is too short: {segments} segments in {seconds:.3g} s",
+            f"it is too short: {count_text(segments, 'segment')} in {seconds:.3g} s",
             f"capture a transfer of at least {FEWEST_SEGMENTS} segments and {FEWEST_TRIPS} round trips, "
             "best of 20 s",
         )

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from cwndlab.base.errors import OutputError
 from cwndlab.base.plain_files import read_inside
-from cwndlab.base.writing import save
+from cwndlab.base.writing import count_text, save
 from cwndlab.report import render
 from cwndlab.report.model import Counts
 from cwndlab.report.verdict_files import count_verdicts, read_rows, read_summary
@@ -100,7 +100,7 @@ def _provenance(results: Path) -> tuple[str, str, str]:
     except (OSError, ValueError, KeyError, TypeError):
         return results.name, "", ""
     runs, seconds = content.get("replicates_run"), content.get("seconds")
-    ran = f"{runs} runs in {seconds:.1f} s" if runs and isinstance(seconds, float) else ""
+    ran = f"{count_text(runs, 'run')} in {seconds:.1f} s" if runs and isinstance(seconds, float) else ""
     return title, study, ran
 
 

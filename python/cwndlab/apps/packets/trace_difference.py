@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Literal
 
+from cwndlab.base.writing import count_text
 from cwndlab.records.run_view import TableColumns
 
 from .traces import EVENTS
@@ -61,7 +62,9 @@ class Difference:
         if self.a is None and self.b is None:
             return ", ".join(filter(None, (f"all {self.agree} events agree", self.times)))
         times = f" ({self.times})" if self.times else ""
-        return f"after {self.agree} events that agree{times}: {self.side('a')} | {self.side('b')}"
+        return (
+            f"after {count_text(self.agree, 'event')} that agree{times}: {self.side('a')} | {self.side('b')}"
+        )
 
     @property
     def times(self) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cwndlab.base.errors import StudyError
+from cwndlab.base.writing import count_text
 from cwndlab.cli import arguments as opt
 from cwndlab.cli.arguments import load, takes_run_options
 from cwndlab.cli.output import echo, estimate_text
@@ -67,7 +68,9 @@ def search(
         goal = worst_case.goal_of(space, given[0][1], given[0][0])
 
         def progress(runs: int, found: Tried) -> None:
-            echo(f"{runs} runs: {_words(found.estimate)} at {space.words(found.point)}", err=True)
+            echo(
+                f"{count_text(runs, 'run')}: {_words(found.estimate)} at {space.words(found.point)}", err=True
+            )
 
         return worst_case.search(space, goal, folder, budget=budget, options=options, progress=progress)
 
@@ -88,7 +91,10 @@ def _show(found: Found, out: Path) -> None:
     space, goal = found.space, found.goal
     worst_cell = found.worst.estimate.cell
     echo(f"{goal.direction} {goal.quantity}: {space.words(found.worst.point)} (cell {worst_cell})")
-    echo(f"in the search: {_words(found.worst.estimate)}, {len(found.tried)} points, {found.runs} runs")
+    echo(
+        f"in the search: {_words(found.worst.estimate)}, {count_text(len(found.tried), 'point')}, "
+        f"{count_text(found.runs, 'run')}"
+    )
     echo(f"run again with other random numbers: {_words(found.confirmed_estimate)}")
     echo(f"the worst point: {out / 'worst.toml'}, {out / 'worst.pcapng'}, {found.confirmed.report}")
 
