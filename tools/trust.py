@@ -206,20 +206,19 @@ def second(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def causes(rows: Sequence[Row]) -> list[str]:
-    """The numbers outside, by cause; a number without a cause is listed as such."""
+def causes(rows: Sequence[Row]) -> list[tuple[str, int, str]]:
+    """The causes of the numbers outside, each with their count and its text; last, those without a cause."""
     known = tomllib.loads(CAUSES.read_text(encoding="utf-8"))["causes"]
     left = [row for row in rows if row.outcome == "outside"]
-    lines = []
+    found = []
     for cause in known:
         mine = [r for r in left if any(_is_of(r, part) for part in cause["numbers"])]
         left = [r for r in left if r not in mine]
         if mine:
-            text = " ".join(cause["text"].split())
-            lines += [f"- **{cause['title']}** ({len(mine)}). {text}"]
+            found.append((cause["title"], len(mine), " ".join(cause["text"].split())))
     if left:
-        lines += [f"- **{UNEXPLAINED}** ({len(left)})."]
-    return lines
+        found.append((UNEXPLAINED, len(left), ""))
+    return found
 
 
 def _is_of(row: Row, part: dict[str, str]) -> bool:
@@ -231,7 +230,7 @@ def page(rows: Sequence[Row]) -> str:
     everything, rows = rows, [row for row in rows if row.testbed != SECOND]
     near, inside, outside = counts(rows)
     n, explained = len(rows), causes(rows)
-    share = "most" if any(UNEXPLAINED in line for line in explained) else "each"
+    share = "most" if any(title == UNEXPLAINED for title, _, _ in explained) else "each"
     lines = [
         *("# How far to trust it", ""),
         f"Of {n} numbers that others measured on real hosts, the simulator gives {near} within 10 % "
@@ -240,18 +239,28 @@ def page(rows: Sequence[Row]) -> str:
         f"({percent(outside, n)}) are outside, {share} with a cause that was tested by changing it.",
         *("", "![Simulated against measured, log-log](../images/trust.svg)", ""),
         *ABOUT,
-        *("", *summary(rows), *second(everything), "", "## Outside", "", *explained),
+        *("", *summary(rows), *second(everything), "", "## Outside", ""),
+        "Why, and what was tried ([each with its numbers](../evidence/trust.md#causes)):",
+        *(
+            "",
+            "| cause | numbers |",
+            "|---|---|",
+            *(f"| {title} | {count} |" for title, count, _ in explained),
+        ),
     ]
     return "\n".join(lines) + "\n"
 
 
 def numbers(rows: Sequence[Row]) -> str:
-    """Every number, those outside first."""
+    """Every number, those outside first, with their causes."""
+    counted = [row for row in rows if row.testbed != SECOND]
     lines = [
         *("# Numbers that others measured", ""),
         "[How far to trust it](../guide/trust.md) counts these numbers; `make trust` writes both pages.",
+        *("", "## Causes", ""),
+        *(f"- **{title}** ({count}). {text}".rstrip() for title, count, text in causes(counted)),
         *("", "## Outside", "", *HEAD),
-        *(line(row) for row in rows if row.outcome == "outside" and row.testbed != SECOND),
+        *(line(row) for row in counted if row.outcome == "outside"),
     ]
     for testbed in dict.fromkeys(row.testbed for row in rows):
         mine = [row for row in rows if row.testbed == testbed]
