@@ -17,7 +17,7 @@ MOVED = {
 
 
 class _Signpost:
-    """An import finder that rejects moved modules, before others find a folder that an old version left."""
+    """An import finder that rejects moved modules, before other finders take folders of an old version."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:

@@ -16,7 +16,7 @@ from .start import import_uncollected, leave, postpone, preload
 
 
 def _end(reason: str) -> None:
-    """Ends the process, which runs only this command, if a call of the user's code does not return."""
+    """Ends the process, which runs only this command: called if a call of the user's code does not return."""
     from .output import echo
 
     echo(f"error: {reason}", err=True)

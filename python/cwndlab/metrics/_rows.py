@@ -22,7 +22,7 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 # ── types of options, against which a study's values are checked ──────────────────────────────────────────
 
-#: A kind of object in the records.
+#: Column `kind` of the table `objects`: what was transferred; "object": one of a page, or a QUIC datagram.
 Kind: TypeAlias = Literal["page", "file", "transaction", "object"]
 #: Whether a median is of `all` clients together, or the mean of the medians of each `client`.
 Pool: TypeAlias = Literal["all", "client"]
@@ -262,7 +262,7 @@ def pooled_median(run: RunView, kind: Kind, traffic: str | None, pool: Pool) -> 
     sample = objects(run, kind, traffic)
     if pool == "all" or len(sample.client) == 0:
         return median(sample.delay_s)
-    # Delays sorted by client and size: a client's median is the mean of its middle one or two.
+    # Sort by client, then by delay: a client's median is the mean of the one or two delays in its middle.
     order = np.argsort(sample.delay_s)
     clients = sample.client[order]
     if len(run.traffic()) <= 1 << 16:

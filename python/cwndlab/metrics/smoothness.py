@@ -15,13 +15,14 @@ from ._rows import Period, rates_by_connection
 def largest_rate_cut(run: RunView, *, traffic: str, interval: Period) -> float:
     r"""Smoothness: the largest cut of a connection's rate from one interval to the next.
 
-    $$ s = \max_k \frac{x_k - x_{k+1}}{x_k} $$
+    $$ s = \max_k \frac{\max(0, x_k - x_{k+1})}{x_k} $$
 
     with \(x_k\) the goodput of a connection in the \(k\)-th interval of the window, each `interval`
-    (seconds) long; the mean over the traffic's connections. 0: the rate never falls; 1: it falls to 0. With
-    the round-trip time as the interval, this is the largest cut in a round trip.
+    (seconds) long, and the maximum over intervals with \(x_k > 0\); the mean over the traffic's connections.
+    0: the rate never falls; 1: it falls to 0. With the round-trip time as the interval, this is the largest
+    cut in a round trip.
 
-    For one traffic entry of the study. NaN if no connection was open for two intervals.
+    For one traffic entry of the study. NaN if no connection delivered in an interval before its last one.
     """
     cuts = []
     for x in rates_by_connection(run, interval, traffic):
@@ -35,12 +36,11 @@ def largest_rate_cut(run: RunView, *, traffic: str, interval: Period) -> float:
 def largest_rate_rise(run: RunView, *, traffic: str, interval: Period) -> float:
     r"""Aggressiveness: the largest rise of a connection's rate from one interval to the next.
 
-    $$ a = \max_k (x_{k+1} - x_k) $$
+    $$ a = \max_k \max(0, x_{k+1} - x_k) $$
 
     with \(x_k\) the goodput of a connection in the \(k\)-th interval of the window, each `interval`
     (seconds) long; the mean over the traffic's connections. With the round-trip time as the interval, this is
-    the largest rise in a round trip, a measure of aggressiveness. To leave out the start of the connections,
-    measure in a window or a phase.
+    the largest rise in a round trip. To leave out the connections' start, measure in a window or a phase.
 
     For one traffic entry of the study. NaN if no connection was open for two intervals.
     """

@@ -47,7 +47,7 @@ def interval_text(interval: Interval, digits: int | None) -> str:
         return "one run" if interval.n == 1 else "no interval"
     if digits is None:
         scale = max(abs(interval.low), abs(interval.high))
-        if scale < 1e-4:  # with a fixed number of digits it would be a row of zeros
+        if scale < 1e-4:  # `number` uses powers of ten here; decimals would begin with a row of zeros
             return f"{number(interval.low)} … {number(interval.high)}"
         digits = max(0, 2 - math.floor(math.log10(scale)))
     width = interval.high - interval.low

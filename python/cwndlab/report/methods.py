@@ -65,10 +65,7 @@ def facts(content: Mapping[str, Any]) -> list[Fact]:
             + with_builds(content, content["ran_on"])
             + (f", {fetched} taken from {content['store']}" if fetched else ""),
         ),
-        Fact(
-            "version",
-            f"cwndlab {content['cwndlab']}" + _commit(content["git"]),
-        ),
+        Fact("version", f"cwndlab {content['cwndlab']}" + _commit(content["git"])),
         *(
             Fact("page written by", f"cwndlab {version} of another build; the numbers are as measured then")
             for version in [content.get("reported_by")]
@@ -118,7 +115,7 @@ def describe_run(
 
 
 def _commit(git: str | None) -> str:
-    """The commit, and whether the work tree differed from it."""
+    """The commit of cwndlab's source tree, in words to follow its version; "" if it is not known."""
     if not git:
         return ""
     return f", commit {git.rstrip('+')[:12]}" + (" with uncommitted changes" if git.endswith("+") else "")
@@ -247,7 +244,7 @@ def _adjustment(quantity: Quantity, by_name: Mapping[str, Quantity], results: Re
 def _window(quantity: str, results: Results, windows: Windows) -> str:
     """The part of the run that was measured, and in which cells if it differs between them."""
     spans = {cell.id: windows.get((cell.id, quantity)) for cell in results.cells}
-    if len(set(spans.values())) > 1:  # windows of cells without a number are ignored
+    if len(set(spans.values())) > 1:  # they differ: leave out cells in which no replicate has a value
         data = results.data
         spans = {c: w for c, w in spans.items() if any(_is_number(v) for v in data.get((c, quantity), ()))}
     cells: dict[tuple[float, float] | None, list[CellInfo]] = {}

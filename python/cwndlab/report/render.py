@@ -36,7 +36,7 @@ def _template_cache() -> FileSystemBytecodeCache | None:
         try:
             folder = user_cache() / "templates"
             folder.mkdir(parents=True, exist_ok=True)
-        except (OSError, RuntimeError):  # no home directory
+        except (OSError, RuntimeError):  # no home directory, or the folder cannot be made
             return None
     return FileSystemBytecodeCache(str(folder), "template-%s.cache")
 

@@ -108,7 +108,7 @@ def read_summary(directory: Path) -> dict[str, Any]:
 
 
 def read_incompatible(summary: Mapping[str, Any]) -> Incompatible | None:
-    """The count of incompatible numbers in a summary; None if it has none."""
+    """From a summary: how many published numbers are incompatible with the runs; None if it does not say."""
     try:
         return Incompatible(**summary["incompatible"])
     except (KeyError, TypeError):

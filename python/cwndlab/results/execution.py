@@ -157,7 +157,7 @@ def gather_results(campaign: Campaign, folder: Path | None = None) -> RunResult:
 
 
 def _shown_budgets(plan: Plan) -> Mapping[str, Collection[str]]:
-    """For each cell, the kinds of objects whose time budgets the study's figures show."""
+    """What the figures of kind "budget" split into parts of time, by cell: "page", "connection", …"""
     if not any(figure.kind == "budget" for figure in plan.study.outline.figures):
         return {}
     shown: Mapping[str, Collection[str]]

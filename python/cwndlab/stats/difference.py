@@ -73,7 +73,7 @@ class DatasetComparison:
 
     @property
     def same(self) -> int:
-        """The number of equal numbers."""
+        """How many numbers are equal in both."""
         return sum(number.equal for number in self.numbers)
 
 

@@ -366,7 +366,7 @@ def _elementwise(
 
 
 def _decide(a: Field, b: Field, decision: Decision, level: float) -> Field:
-    """The comparison of two fields in each cell that both have."""
+    """Compares each pair of numbers that `combine` makes of the fields: 1 is true, 0 false, NaN undecided."""
     less_ = partial(surely_less, bounds=a.bounds or b.bounds, level=level)
     decided = combine(a, b, lambda x, y: Derived(decision(x, y, less_)))
     return Field(decided.axes, decided.data, condition=True)

@@ -74,7 +74,7 @@ class _Side(NamedTuple):
 
 
 def _unpaired(asked: Asked, own: Sample, base: Sample, fewest: int) -> Interval:
-    """The change between two cells whose further runs are drawn independently of each other."""
+    """Predicts a paper's change between two cells if its runs of either are independent of the other's."""
     kind = asked.kind or "difference"
     n, value = min(own.n, base.n), asked.value(own, base)
     method = f"prediction for {asked.runs} run(s) of each cell, unpaired"

@@ -135,12 +135,12 @@ def too_few(value: float, n: int) -> Interval:
 
 
 def too_few_to_order(n: int) -> str:
-    """`Interval.method` for a median or quantile of too few replicates."""
+    """The text in `method` of the interval of a median or quantile from too few replicates."""
     return f"{n} replicates: too few for order statistics"
 
 
 def equal_in(n: int) -> str:
-    """`Interval.method` for `n` equal runs."""
+    """The text in `method` of an interval if all `n` runs gave the same value."""
     return f"{NO_SPREAD_IN} {n} runs"
 
 

@@ -71,7 +71,7 @@ class JudgedTable(NamedTuple):
 
     @property
     def numbers(self) -> Iterator[JudgedCell]:
-        """The numbers of all cells, one row after another."""
+        """The judged cells, row by row."""
         return itertools.chain.from_iterable(self.cells)
 
     def column(self, cell: JudgedCell) -> Column:

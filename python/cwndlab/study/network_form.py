@@ -62,7 +62,9 @@ class Expanded:
 
 
 class Side(NamedTuple):
-    """A table of bottleneck keys: the directions that they set, the prefix of their axes, and its path."""
+    """A table with keys of a bottleneck, such as `[dumbbell.reverse]`: the directions of the link that its
+    keys set, the prefix of the names of their axes ("reverse_"), and the table's path within the section.
+    """
 
     ways: tuple[str, ...] = ("forward",)
     prefix: str = ""

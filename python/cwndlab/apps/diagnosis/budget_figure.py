@@ -160,7 +160,7 @@ def _chart(
 
 
 def budget_cells(figures: Iterable[Figure], results: Results) -> Iterator[tuple[str, str]]:
-    """The cells of the study's budget figures, each with the kind of objects whose budgets are shown."""
+    """The cells of the study's figures of kind "budget", each with what the figure splits: "page", …"""
     for figure in figures:
         if figure.kind == "budget":
             with suppress(StudyError):  # none of its cells is run

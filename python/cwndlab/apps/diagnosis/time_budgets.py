@@ -91,7 +91,7 @@ def _recorded_view(source: Recorded, cell: str, replicate: int) -> WholeRun | No
 
 
 def shown_budgets(plan: Plan) -> dict[str, set[str]]:
-    """The kinds of objects whose time budgets the study's figures show, by cell."""
+    """What the study's figures of kind "budget" split into parts of time, by cell: "page", "connection", …"""
     found: dict[str, set[str]] = {}
     cells = {cell.id: cell.axes for cell in plan.cells if cell.sensitivity is None}
     results = unmeasured_results(plan.study, cells)
