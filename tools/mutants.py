@@ -42,8 +42,9 @@ class Outcome:
     cpu_s: float
 
 
-def drawn(sample: int, seed: int, areas: Areas) -> list[Mutant]:
-    """The mutants of this seed: places drawn from both lists together, and one mutant of each place."""
+def drawn(asked: argparse.Namespace, areas: Areas) -> list[Mutant]:
+    """The mutants of this seed: places drawn from the lists together, and one mutant of each place."""
+    sample, seed = asked.sample, asked.seed
     kept = FOLDER / f"seed-{seed}" / "drawn.json"
     if kept.exists():
         mutants = [Mutant(**one) for one in json.loads(kept.read_text(encoding="utf-8"))]
@@ -51,9 +52,12 @@ def drawn(sample: int, seed: int, areas: Areas) -> list[Mutant]:
             raise SystemExit(f"seed {seed} was drawn with SAMPLE={len(mutants)}; use that, or another seed")
         return mutants
     places: dict[tuple[str, int, int], list[Mutant]] = defaultdict(list)
-    for mutant in [*rust_mutants(areas), *python_mutants(areas, FOLDER)]:
-        places[mutant.file, mutant.line, mutant.column].append(mutant)
-    print("places:", dict(Counter(of[0].language for of in places.values())))
+    rust = rust_mutants(areas) if asked.language != "python" else []
+    python = python_mutants(areas, FOLDER) if asked.language != "rust" else []
+    for mutant in [*rust, *python]:
+        if not asked.area or mutant.area in asked.area:
+            places[mutant.file, mutant.line, mutant.column].append(mutant)
+    print("places:", dict(Counter(of[0].area for of in places.values())))
     source = random.Random(seed)
     mutants = [source.choice(places[place]) for place in source.sample(sorted(places), sample)]
     kept.parent.mkdir(parents=True, exist_ok=True)
@@ -130,8 +134,8 @@ def main() -> None:
     parser.add_argument(
         "--seed", type=int, required=True, help="what draws them; a new one for a new statement"
     )
-    parser.add_argument("--language", choices=["rust", "python"], help="run only these")
-    parser.add_argument("--area", nargs="+", help="run only those of these areas")
+    parser.add_argument("--language", choices=["rust", "python"], help="draw and run only these")
+    parser.add_argument("--area", nargs="+", help="draw and run only those of these areas")
     parser.add_argument("--again", action="store_true", help="run survivors again, after new tests")
     parser.add_argument(
         "--elsewhere", action="store_true", help="give survivors to the tests of other areas, too"
@@ -143,7 +147,7 @@ def main() -> None:
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit("mutants: stopped")
     )  # ends the tests, restores the copy
-    mutants = drawn(asked.sample, asked.seed, areas)
+    mutants = drawn(asked, areas)
     if not asked.table:
         run(mutants, asked, areas)
     outcomes = judged(kept_outcomes(asked.seed), areas)

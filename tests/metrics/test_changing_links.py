@@ -117,6 +117,20 @@ def test_opportunities_of_a_trace_drain_1500_bytes_each() -> None:
     assert drain_seconds(link, times, bits) == pytest.approx([0, 0.010, 0.040, 0.015, 0.025])
 
 
+@pytest.mark.parametrize("at_ms", [[7], [10, 20, 50], [1, 2, 2, 9], [0, 0, 3]])
+def test_a_trace_repeats_for_as_long_as_there_is_something_to_send(at_ms: list[int]) -> None:
+    link = {"capacity": {"kind": "deliveries", "at_ms": at_ms}}
+    rng = np.random.default_rng(2)
+    times = rng.integers(0, 400, 40) / 1e3 + 0.0004
+    packets = rng.integers(1, 60, 40)
+    drained = drain_seconds(link, times, packets * 12_000.0)
+    opportunities = np.array([turn * at_ms[-1] + at for turn in range(400) for at in at_ms]) / 1e3
+    ends = [
+        opportunities[opportunities > time][count - 1] for time, count in zip(times, packets, strict=True)
+    ]
+    assert drained == pytest.approx(ends - times)
+
+
 def test_a_pause_holds_packets_back_and_loses_none() -> None:
     text = STUDY.replace('{ at = { "0s" = "10Mbps", "5s" = "2Mbps", "10s" = "10Mbps" } }', '"10Mbps"')
     down = text.replace('delay = "20ms"', 'delay = "20ms"\ndown = [["5s", "5.1s"]]')

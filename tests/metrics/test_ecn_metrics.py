@@ -404,3 +404,32 @@ def test_the_indicator_of_retransmissions_is_one_or_zero() -> None:
     ]
     assert found == [0, 0, 1]
     assert measure("retransmits", view, traffic="plain") == 2
+
+
+def test_a_retransmission_is_found_by_its_number_packet_and_connection() -> None:
+    rows = [(30, "retransmit", 3, 0), (31, "send", 4, 0), (32, "retransmit", 5, 0)]
+    rows += [(33, "retransmit", 3, 0), (34, "retransmit", 3, 1)]
+    segments = {
+        "time_ns": np.array([time * S for time, *_ in rows]),
+        "event": np.array([event for _, event, *_ in rows]),
+        "segment": np.array([packet for *_, packet, _ in rows]),
+        "connection": np.array([connection for *_, connection in rows]),
+        "len": np.full(5, 100),
+        "timeout": np.zeros(5, dtype=bool),
+    }
+    view = run(segments=segments)
+    assert [measure("retransmission_time", view, nth=n) for n in (1, 2, 3)] == pytest.approx([30, 32, 33])
+    assert [measure("retransmission_time", view, nth=n, packet=3) for n in (1, 2)] == pytest.approx([30, 33])
+    assert measure("retransmission_time", view, connection=1) == pytest.approx(34)
+    assert math.isnan(measure("retransmission_time", view, nth=4))
+    assert math.isnan(measure("retransmission_time", view, nth=2, connection=1))
+    assert measure("retransmission_times", view) == pytest.approx([30, 32, 33])
+
+
+def test_connections_are_counted_from_the_start_of_the_window_and_failed_ones_apart() -> None:
+    connections = {**CONNECTIONS, "failed": np.array([True, True, False, False, True])}
+    view = RunView(Run(connections=connections, connection_snapshots=BEFORE), 20 * S, 120 * S)
+    opened = {name: measure("connections", view, traffic=name) for name in (None, "background", "ecn")}
+    assert opened == {None: 2, "background": 0, "ecn": 1}
+    failed = [measure("connections", view, traffic=name, failed=True) for name in (None, "ecn", "plain")]
+    assert failed == [1, 0, 1]

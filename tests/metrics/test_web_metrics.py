@@ -193,6 +193,25 @@ def test_connections_are_chosen_by_what_they_sent_again_and_only_ended_ones_last
     assert one == [3.0]
 
 
+def test_limits_of_chosen_connections_include_their_own_values() -> None:
+    table = {
+        "traffic": np.zeros(4, dtype=np.uint32),
+        "start_ns": np.array([1, 1, 1, 1]) * S,
+        "end_ns": np.array([3 * S, 4 * S, 5 * S, S]),  # the last is reset at once
+        "established_ns": np.array([2 * S, 2 * S + 1, -1, S]),
+        "retransmits": np.array([0, 1, 2, 3]),
+        "drops": np.array([3, 2, 1, 0]),
+        "bytes_down": np.array([0, 1, 2, 3]),
+    }
+    run = Run(connections=table)
+    assert measure("connection_durations", run) == [2.0, 3.0, 4.0, 0.0]
+    # to the nanosecond; one that was never established has no handshake
+    assert measure("connection_durations", run, handshake_at_most=1.0) == [2.0, 0.0]
+    assert measure("connection_durations", run, handshake_at_most=0.0) == [0.0]
+    assert measure("connection_durations", run, retransmits_at_least=1, drops_at_least=1) == [3.0, 4.0]
+    assert measure("connection_durations", run, down_at_most=2, retransmits_at_most=1) == [2.0, 3.0]
+
+
 def test_sizes_are_those_of_finished_objects() -> None:
     assert measure("object_bytes", Run(objects=PAGES), kind="page", traffic="web") == [10, 20, 30]
     assert measure("object_bytes", Run(objects=PAGES)) == [3]

@@ -7,7 +7,15 @@ import math
 import pytest
 
 from cwndlab.stats import distributions
-from cwndlab.stats.distributions import binomial_cdf, poisson_cdf, poisson_ends, t_cdf, t_quantile
+from cwndlab.stats.distributions import (
+    binomial_cdf,
+    order_ranks,
+    poisson_cdf,
+    poisson_ends,
+    poisson_prediction,
+    t_cdf,
+    t_quantile,
+)
 
 
 @pytest.mark.parametrize("df", [1, 2, 3, 4, 9, 29, 99, 1000])
@@ -84,3 +92,48 @@ def test_binomial_cdf_of_many_trials_is_that_of_a_normal_count(n: int, q: float)
             / math.sqrt(2 * math.pi)
         )
         assert binomial_cdf(k, n, q) == pytest.approx(normal + skew, abs=2e-5)
+
+
+@pytest.mark.parametrize("k", [0, 1, 9, 100])
+def test_poisson_cdf_is_scipys_on_both_sides_of_where_the_series_changes(k: int) -> None:
+    from scipy import stats
+
+    means = [0.3, k + 1.999, k + 2.0, k + 2.001, 3.0 * k + 5.0]
+    expected = [float(stats.poisson.cdf(k, mean)) for mean in means]
+    assert [poisson_cdf(k, mean) for mean in means] == pytest.approx(expected, rel=1e-11)
+    assert (poisson_cdf(k, 0.0), poisson_cdf(-1, 2.0)) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9])
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_the_ranks_of_a_quantile_are_the_innermost_pair_with_small_tails(q: float, level: float) -> None:
+    from scipy import stats
+
+    tail = (1.0 - level) / 2.0
+    for n in (1, 5, 6, 8, 28, 29, 45, 60):
+        below = stats.binom.cdf(range(n), n, q)
+        lower = [rank for rank in range(n) if below[rank] <= tail]
+        upper = [rank for rank in range(n) if 1.0 - below[rank] <= tail]
+        ranks = order_ranks(n, q, level)
+        if not lower or not upper:
+            assert ranks is None
+        else:
+            assert ranks is not None and ranks[:2] == (lower[-1], upper[0])
+            assert ranks[2] == pytest.approx(below[upper[0]] - below[lower[-1]], abs=1e-12)
+
+
+@pytest.mark.parametrize("events", [0, 1, 4, 30])
+@pytest.mark.parametrize(("runs", "further"), [(1, 1), (10, 1), (10, 3), (5, 20)])
+def test_the_counts_predicted_of_further_runs_are_those_of_scipys_binomial(
+    events: int, runs: int, further: int
+) -> None:
+    from scipy import stats
+
+    share = further / (runs + further)
+    expected = [
+        count
+        for count in range(10 + 10 * (events + 1) * max(1, further // runs))
+        if stats.binom.cdf(count, events + count, share) > 0.025
+        and stats.binom.sf(count - 1, events + count, share) > 0.025
+    ]
+    assert poisson_prediction(events, runs, further) == (expected[0], expected[-1])

@@ -68,6 +68,15 @@ def test_rows_follow_the_paper_and_each_cell_has_its_verdict(tmp_path: Path) -> 
     assert first.cell == "webs=8,ftps=0,iw=1"
 
 
+def test_a_paper_may_print_one_row_or_none(tmp_path: Path) -> None:
+    head, first = PUBLISHED.splitlines()[:2]
+    [[level, change]] = judged(tmp_path, table(tmp_path, f"{head}\n{first}\n")).cells
+    assert level.published is not None and change.published is not None
+    assert (level.published.value, change.published.value) == (0.56, 17.9)
+    empty = judged(tmp_path, table(tmp_path, f"{head}\n"))
+    assert len(empty.rows) == 12 and all(cell.published is None for cell in empty.numbers)
+
+
 def test_a_comparison_is_paired_and_in_per_cent(tmp_path: Path) -> None:
     cell = judged(tmp_path, table(tmp_path)).cells[0][1]
     assert cell.estimate is not None
