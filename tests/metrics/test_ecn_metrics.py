@@ -248,6 +248,11 @@ def test_completion_times_are_of_finished_transfers_of_one_class_of_sizes() -> N
     assert measure("completion_time", view, below=200) == [1.0]
     assert measure("completion_time", view, at_least=200) == [2.0, 3.0]
     assert measure("completion_time", view, traffic="ecn", at_least=150) == [2.0]
+    empty = run(objects={**sizes, "bytes": np.array([0, 1, 2, 0])})
+    assert measure("completion_time", empty) == [1.0, 2.0, 3.0]
+    assert measure("completion_time", empty, at_least=1) == [2.0, 3.0]
+    assert measure("completion_time", empty, below=1) == [1.0]
+    assert measure("completion_time", empty, below=0) == []
 
 
 TRANSACTIONS = {

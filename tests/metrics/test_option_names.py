@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from cwndlab import metrics
 from cwndlab.api import Study
 from cwndlab.base.errors import StudyError
 from small_study import TEXT, edited
@@ -69,3 +70,12 @@ def test_a_name_that_only_another_cell_has_is_known() -> None:
     assert len(measured_of("other").plan().cells) == 4
     with pytest.raises(StudyError, match="nobody"):
         measured_of("nobody").plan()
+
+
+def test_a_title_is_the_first_paragraph_on_one_line_and_options_are_named_in_order() -> None:
+    variation = metrics.get("delay_variation")
+    assert variation.title == (
+        "Delay variation of packets: one-way delays compared with the smallest, or with that of the packet before"
+    )
+    assert variation.options == ("traffic", "form")
+    assert metrics.get("jain_index").title == "Jain's fairness index of the connections' throughputs"

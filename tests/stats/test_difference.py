@@ -60,3 +60,18 @@ def test_significant_differences_come_first_by_size() -> None:
 
     a, b = several(small=100.0, large=1.0, none=math.nan), several(small=101.0, large=3.0, none=2.0)
     assert [one.quantity for one in compare_datasets(a, b).moved] == ["large", "small", "none"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "none", "larger"), [("difference", 0.0, 2.0), ("ratio", 1.0, 2.0), ("increase", 0.0, 100.0)]
+)
+def test_a_change_is_significant_if_its_interval_leaves_out_no_change(
+    kind: str, none: float, larger: float
+) -> None:
+    runs = [1.9, 2.1, 2.0, 1.8, 2.2]
+    [same] = compare_datasets(dataset(runs), dataset(runs[::-1]), kind).moved
+    assert same.interval.low < none < same.interval.high and not same.significant
+    [twice] = compare_datasets(dataset(runs), dataset([4.0, 4.1, 3.9, 4.05, 3.95]), kind).moved
+    assert twice.interval.low < larger < twice.interval.high and twice.significant
+    [less] = compare_datasets(dataset(runs), dataset([0.01, 0.02, 0.03, 0.02, 0.01]), kind).moved
+    assert less.interval.high < none and less.significant
