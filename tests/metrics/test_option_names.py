@@ -75,7 +75,8 @@ def test_a_name_that_only_another_cell_has_is_known() -> None:
 def test_a_title_is_the_first_paragraph_on_one_line_and_options_are_named_in_order() -> None:
     variation = metrics.get("delay_variation")
     assert variation.title == (
-        "Delay variation of packets: one-way delays compared with the smallest, or with that of the packet before"
+        "Delay variation of packets: one-way delays compared with the smallest, "
+        "or with that of the packet before"
     )
     assert variation.options == ("traffic", "form")
     assert metrics.get("jain_index").title == "Jain's fairness index of the connections' throughputs"
