@@ -246,6 +246,20 @@ def test_a_law_joins_the_axis_that_varies_the_law() -> None:
     assert added == {"name": "mine", "set": {"tcp.window_law": "mine", "tcp.initial_window": 2}}
 
 
+def test_a_law_joins_the_only_flow_of_a_short_form_that_has_one() -> None:
+    head = 'title = "t"\n[run]\nduration = "1s"\n[dumbbell]\nrate = "1Mbps"\nrtt = "20ms"\nbuffer = "9pkt"\n'
+    call = '{ name = "call", app = { kind = "cbr", rate = "9kbps", packet = "99B" } }'
+    study = Study.from_toml(f'{head}flows = [{{ cc = "reno" }}, {call}]\n')
+    [flow, other] = name_laws(study, ["mine", "yours"]).changes["dumbbell.flows"]
+    assert flow == {"name": "reno", "cc": ["reno", "mine", "yours"]} and other["name"] == "call"
+    named = Study.from_toml(f'{head}flows = [{{ name = "own", cc = "reno" }}]\n')
+    [flow] = name_laws(named, ["mine"]).changes["dumbbell.flows"]
+    assert flow == {"name": "own", "cc": ["reno", "mine"]}
+    two = Study.from_toml(f'{head}flows = [{{ cc = "reno" }}, {{ cc = "cubic" }}]\n')
+    with pytest.raises(StudyError, match="no axis varies it"):
+        name_laws(two, ["mine"])
+
+
 def test_a_law_that_no_axis_varies_is_rejected_with_what_to_write() -> None:
     with pytest.raises(StudyError) as found:
         name_laws(Study.from_toml(edited()), ["mine"])
