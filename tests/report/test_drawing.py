@@ -75,6 +75,9 @@ def test_logarithmic_ticks_are_multiples_of_powers_of_ten() -> None:
     assert Numbers(0.1, 2, 0, 1, True).ticks(5) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 2]
     assert Numbers(1, 1e10, 0, 1, True).ticks(5) == [1, 1e2, 1e4, 1e6, 1e8, 1e10]
     assert Numbers(3.1, 3.9, 0, 1, True).ticks(4) == pytest.approx([3.2, 3.4, 3.6, 3.8])
+    # half as many as asked for are enough
+    assert Numbers(2, 4, 0, 1, True).ticks(6) == [2, 3, 4]
+    assert Numbers(2, 4, 0, 1, True).ticks(7) == Numbers(2, 4, 0, 1).ticks(7) != [2, 3, 4]
 
 
 def test_ticks_in_words_have_the_decimals_of_their_step() -> None:
