@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -240,3 +241,22 @@ def test_a_kernel_is_compared_with_the_simulator_as_run_unless_its_stack_sends_s
     assert {knobs["max_train_segments"] for knobs in compared.scenario["tcp"]} == {1}
     assert own.scenario["tcp"][0]["max_train_segments"] != 1
     assert compared.scenario["links"] == own.scenario["links"] and compared.origins == own.origins
+
+
+def test_names_that_the_first_cell_has_are_found_without_expanding_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = '\n[[quantities]]\nname = "other"\nmetric = "goodput"\noptions = {{ traffic = "{}" }}\n'
+    expanded: list[object] = []
+    make_plan = plans.make_plan
+
+    def count(study: Any) -> Any:
+        expanded.append(study)
+        return make_plan(study)
+
+    monkeypatch.setattr(plans, "make_plan", count)
+    Study.from_toml(edited() + asked.format("bulk"))
+    assert expanded == []
+    with pytest.raises(StudyError, match='there is no traffic "web"'):
+        Study.from_toml(edited() + asked.format("web"))
+    assert len(expanded) == 1

@@ -12,7 +12,7 @@ from cwndlab.api import Study
 from cwndlab.apps.reference import json_schema
 from cwndlab.base.errors import StudyError
 from cwndlab.study.document import shipped_studies
-from cwndlab.study.schema import Claims
+from cwndlab.study.schema import Claims, Distribution
 
 SHOWN = """
 title = "What is shown"
@@ -109,3 +109,20 @@ def test_a_value_of_a_wrong_type_names_every_type_that_fits() -> None:
     )
     with pytest.raises(StudyError, match=re.escape(message)):
         Study.from_toml('parameters = { law = { name = "cubic" } }\n' + SHOWN)
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"values": [1.0], "counts": ["3"]}, "'3' does not fit; it must be a whole number"),
+        ({"values": [1.0], "counts": [3.0]}, "3.0 does not fit; it must be a whole number"),
+        ({"values": [1.0], "counts": [True]}, "True does not fit; it must be a whole number"),
+        ({"values": ["1.5"], "counts": [3]}, "'1.5' does not fit; it must be a number"),
+        ({"kind": 5}, "5 does not fit; it must be text in quotes"),
+    ],
+)
+def test_values_of_another_type_are_not_converted(keys: dict[str, object], says: str) -> None:
+    with pytest.raises(StudyError) as found:
+        Distribution(**keys)
+    assert says in str(found.value)
+    assert Distribution(values=[1], counts=[3]).values == [1.0]
