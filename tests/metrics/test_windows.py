@@ -148,6 +148,12 @@ def test_a_window_from_the_start_gives_what_a_run_gives_that_ends_there(name: st
     )
 
 
+@pytest.mark.parametrize("name", metrics.names())
+def test_a_metric_returns_a_list_if_it_declares_many_numbers(name: str) -> None:
+    returned = metrics.get(name).measure(RunView(run(), 0, 20 * S), **REQUIRED.get(name, {}))
+    assert isinstance(returned, list | np.ndarray) is metrics.get(name).many
+
+
 @pytest.mark.parametrize("name", sorted(ADDITIVE | LISTS))
 def test_counts_of_adjoining_windows_add_up(name: str) -> None:
     early, late = measure(name, run(), 0, 8 * S), measure(name, run(), 8 * S, 20 * S)

@@ -71,6 +71,16 @@ def test_a_control_that_says_the_same_as_another_counts_once() -> None:
     np.testing.assert_allclose(once, twice)
 
 
+@pytest.mark.parametrize(("apart", "counts"), [(1e-6, False), (1e-2, True)])
+def test_a_control_counts_if_others_leave_enough_of_its_variance(apart: float, counts: bool) -> None:
+    rng = np.random.default_rng(6)
+    y, x = runs(rng, 15)
+    x[0] = 0.0  # where the control is 0, any difference is large relative to it
+    once, twice = adjust(y, [x], ANY), adjust(y, [x, x + apart * rng.normal(0.0, 1.0, 15)], ANY)
+    assert once is not None and twice is not None
+    assert np.allclose(once, twice, rtol=1e-12) is not counts
+
+
 def test_a_run_that_could_not_be_measured_stays_so() -> None:
     y, x = runs(np.random.default_rng(5), 15)
     freed = adjust(np.append(y, np.nan), [np.append(x, 1.0)], ANY)

@@ -99,6 +99,19 @@ def test_lists_that_came_out_empty_or_short_are_no_error() -> None:
     assert verdict("size(drops[variant=b]) == 0", results) is Verdict.HOLDS
 
 
+def test_the_last_of_a_list_are_those_of_each_cells_own_list() -> None:
+    cells = synthetic.grid(iw=[1, 2], cc=["reno", "cubic"])
+    lists = [[1.0, 2.0, 3.0], [4.0, 5.0], [6.0, 7.0, 8.0, 9.0], [1.0]]
+    data = {(cell.id, "times"): [list(values)] for cell, values in zip(cells, lists, strict=True)}
+    results = synthetic.make_results(cells, {"times": "s"}, data, deterministic={cell.id for cell in cells})
+    for cell, values in zip(cells, lists, strict=True):
+        where = ", ".join(f'{axis}="{v}"' if axis == "cc" else f"{axis}={v}" for axis, v in cell.axes.items())
+        for k in (-1, -2, 1, 2):
+            total = sum(values[k:] if k < 0 else values[:k])
+            assert verdict(f"sum(take(times[{where}], {k})) == {total}", results) is Verdict.HOLDS
+    assert verdict("count(take(times, -1) > 0) == 4 and sum(take(times, -2)) == 32", results) is Verdict.HOLDS
+
+
 def test_a_claim_inside_the_noise_is_undecided() -> None:
     rng = np.random.default_rng(1)
     cells = synthetic.grid(iw=[1, 2])
