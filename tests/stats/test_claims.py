@@ -266,6 +266,8 @@ def test_the_detail_names_the_cells_that_fail() -> None:
         ("mean(page_delay[iw=1], over=iw) < 1", 1, "cannot reduce over 'iw': open axes are webs, ftps"),
         ("mean(1, over=iw) < 1", 1, "cannot reduce over 'iw': open axes are none"),
         ("abs(1, 2) < 1", 1, "takes 1 value"),
+        ("1 < mean(page_delay, by=iw)", 5, "mean takes no 'by'"),
+        ("1 < mean(page_delay, over=1)", 5, "mean takes no 'over'"),
         ("1 in [1]", 1, "no comparison"),
         ("[1] < [2]", 1, "compared by =="),
         ("1 is 1", 1, "no comparison"),
