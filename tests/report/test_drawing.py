@@ -163,6 +163,20 @@ def test_the_title_of_a_panel_has_room_above_it(title: str | list[str], lines: i
     assert height({**chart, "title": title}) - height(chart) == 16 * lines + 8 * bool(lines)
 
 
+def test_a_layer_is_clipped_to_its_panel_if_it_asks_for_it_and_has_marks() -> None:
+    at = {"x": canvas.field("x:Q"), "y": canvas.field("y:Q")}
+    rows = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}]
+
+    def clipped(rows: list[dict[str, float]], **options: Any) -> tuple[int, int]:
+        layer = canvas.mark_chart("d", canvas.mark("line", at, **options))
+        svg = draw_svg({**layer, "width": 200, "height": 100}, {"d": rows})
+        return svg.count("<clipPath"), svg.count('<g clip-path="url(#')
+
+    assert clipped(rows, clip=True) == (1, 1)
+    assert clipped(rows) == clipped(rows, clip=False) == (0, 0)
+    assert clipped([], clip=True) == (0, 0)
+
+
 def legend(*names: str, **options: Any) -> Legend:
     return Legend(
         names, {name: [name] for name in names}, {name: {"color": "#123456"} for name in names}, options

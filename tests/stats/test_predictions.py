@@ -54,16 +54,17 @@ def test_the_mean_of_several_further_runs_has_the_variances_of_both_means(runs: 
 
 
 def test_one_more_count_is_predicted_on_the_scale_of_the_square_root() -> None:
-    x = np.array([0.0, 10.0, 40.0, 3.0, 25.0, 18.0, 7.0, 31.0])
-    low, high = (end**2 - 0.375 for end in np.maximum(of_normal(np.sqrt(x + 0.375), 1), 0.0))
+    few = np.array([0.0, 10.0, 40.0, 3.0, 25.0, 18.0, 7.0, 31.0])
+    for x in (few, few + 1, few + 2, 2 * few, 3 * few + 50, 5 * few + 100, 7 * few + 300):
+        low, high = (end**2 - 0.375 for end in np.maximum(of_normal(np.sqrt(x + 0.375), 1), 0.0))
+        predicted = intervals.prediction(x, 1, COUNT)
+        assert (predicted.low, predicted.high) == (max(0.0, math.floor(low)), math.ceil(high))
+
+
+def test_a_count_is_predicted_no_closer_than_a_poisson_count() -> None:
+    x = np.array([400.0, 401.0, 402.0, 399.0, 400.0, 398.0])
     predicted = intervals.prediction(x, 1, COUNT)
-    assert (predicted.low, predicted.high) == (max(0.0, math.floor(low)), math.ceil(high))
-    busy = x + 400.0
-    low, high = (end**2 - 0.375 for end in of_normal(np.sqrt(busy + 0.375), 1))
-    predicted = intervals.prediction(busy, 1, COUNT)
-    # 40 counts of this mean scatter less than a Poisson count, which is the narrowest that is predicted
-    assert predicted.low <= math.floor(low) and predicted.high >= math.ceil(high)
-    assert predicted.low < float(np.mean(busy)) - 1.9 * math.sqrt(float(np.mean(busy)))
+    assert predicted.low < 400 - 1.9 * 20 and predicted.high > 400 + 1.9 * 20
 
 
 def of_unpaired(a: Floats, b: Floats, runs: int) -> float:

@@ -73,6 +73,8 @@ def test_a_paper_may_print_one_row_or_none(tmp_path: Path) -> None:
     [[level, change]] = judged(tmp_path, table(tmp_path, f"{head}\n{first}\n")).cells
     assert level.published is not None and change.published is not None
     assert (level.published.value, change.published.value) == (0.56, 17.9)
+    short = judged(tmp_path, table(tmp_path, f"{head}\n{first}\n16,0,0.64\n"))  # without the last number
+    assert [cell.published is None for cell in short.numbers] == [False, False, False, True]
     empty = judged(tmp_path, table(tmp_path, f"{head}\n"))
     assert len(empty.rows) == 12 and all(cell.published is None for cell in empty.numbers)
 
