@@ -126,8 +126,7 @@ pub(crate) struct Rack {
     multiplier: u32,
     /// `RACK.reo_wnd_persist`: how many more repairs without a DSACK reset `multiplier` to 1.
     persist: u8,
-    /// `RACK.dsack_round`: the highest position sent when a DSACK last widened the reordering window; `None` once that
-    /// data is acknowledged.
+    /// `RACK.dsack_round`: the end of the data sent when a DSACK last widened the window; `None` once it is acknowledged.
     dsack_round: Option<u64>,
     /// Segments that arrived twice, according to DSACK.
     twice: u32,
