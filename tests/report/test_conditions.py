@@ -58,7 +58,7 @@ def test_traces_and_tables_are_written_out_and_axes_are_left_to_the_tables() -> 
         flows = [{ name = "web", app = { kind = "web", object = "30kB" } }]
         cross = [{ cc = "cubic", count = 2 }]
         """
-    ) == ("2 bottlenecks, trace lte.down, codel (target 5 ms)", "web (web) and 2 × cubic")
+    ) == ("2 bottlenecks, trace lte.down, codel (target 5 ms)", "web (web) and 2 × cubic at each bottleneck")
 
 
 def test_a_full_form_lists_its_links() -> None:

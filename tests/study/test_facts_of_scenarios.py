@@ -9,7 +9,7 @@ import pytest
 
 from cwndlab.api import Study
 from cwndlab.apps.twin.kernel_twin import SingleSegments, for_comparison
-from cwndlab.base.engine_kinds import is_endless, is_program, sends_from_client
+from cwndlab.base.engine_kinds import completed_objects, is_program, sends_from_client
 from cwndlab.base.errors import NotFoundError, StudyError
 from cwndlab.plan import scenario as facts
 from cwndlab.plan.probes import needed_probes
@@ -113,22 +113,24 @@ def test_flows_are_found_by_their_name_or_that_of_an_instance() -> None:
 
 
 @pytest.mark.parametrize(
-    ("app", "endless", "from_client"),
+    ("app", "completed", "from_client"),
     [
-        ({"kind": "bulk"}, True, True),
-        ({"kind": "bulk", "bytes": 1}, False, True),
-        ({"kind": "bulk", "segments": 1, "from": "server"}, False, False),
-        ({"kind": "web"}, False, False),
-        ({"kind": "cbr"}, True, True),
-        ({"kind": "cbr", "from": "server"}, True, False),
-        ({"kind": "short-flows"}, False, True),
-        ({"kind": "program"}, False, True),
+        ({"kind": "bulk"}, None, True),
+        ({"kind": "bulk", "bytes": 1}, "file", True),
+        ({"kind": "bulk", "segments": 1, "from": "server"}, "file", False),
+        ({"kind": "web"}, "page", False),
+        ({"kind": "rr"}, "transaction", False),
+        ({"kind": "crr"}, "transaction", False),
+        ({"kind": "cbr"}, None, True),
+        ({"kind": "cbr", "from": "server"}, None, False),
+        ({"kind": "short-flows"}, "file", True),
+        ({"kind": "program"}, "file", True),
     ],
 )
 def test_who_sends_and_until_when_depends_on_the_application(
-    app: dict[str, Any], endless: bool, from_client: bool
+    app: dict[str, Any], completed: str | None, from_client: bool
 ) -> None:
-    assert (is_endless(app), sends_from_client(app)) == (endless, from_client)
+    assert (completed_objects(app), sends_from_client(app)) == (completed, from_client)
     assert facts.sender({"client": 3, "server": 8, "app": app}) == (3 if from_client else 8)
     assert facts.watched_host({"traffic": [{"client": 3, "server": 8, "app": app}]}) == (
         3 if from_client else 8

@@ -586,6 +586,31 @@ def test_of_four_axes_a_figure_states_the_value_of_the_last_and_has_few_lines() 
     assert len({figure.id for figure in figures}) == 4
 
 
+@pytest.mark.parametrize(
+    ("app", "kind"),
+    [
+        ('{ kind = "rr", request = "1kB", response = "20kB", transactions = 3 }', "transaction"),
+        (
+            '{ kind = "web", protocol = "http/1.1", request = "300B", object = "20kB", think = "0.1s", '
+            'clock = "request", inline_trigger = "whole-primary" }',
+            "page",
+        ),
+        ('{ kind = "bulk", bytes = "50kB" }', "file"),
+    ],
+)
+def test_completion_times_are_those_of_what_the_application_completes(app: str, kind: str) -> None:
+    run = Study.from_toml(f"""
+        title = "t"
+        measure = ["completion_time"]
+        dumbbell = {{ rate = "10Mbps", rtt = "20ms", flows = [{{ name = "tested", app = {app} }}] }}
+        run = {{ duration = "3s" }}
+    """).run(replicates=1)
+    rows = run.records("objects").to_pylist()
+    times = [row["end_ns"] - row["start_ns"] for row in rows if row["kind"] == kind and row["finished"]]
+    unit = {"s": 1e9, "ms": 1e6}[run.quantities["completion_time_mean"]]
+    assert run["completion_time_mean"].estimate().value == pytest.approx(sum(times) / len(times) / unit)
+
+
 @pytest.mark.parametrize(("rtt", "unit"), [('"10ms"', "ms"), ('"11ms"', "s"), ('["1ms", "20ms"]', "s")])
 def test_completion_times_of_short_round_trips_are_in_milliseconds(rtt: str, unit: str) -> None:
     study = Study.from_toml(CROSS.replace('"20ms"', rtt))

@@ -76,11 +76,13 @@ def is_program(app: object) -> bool:
     return isinstance(app, Mapping) and app.get("kind") == "program"
 
 
-def is_endless(app: object) -> bool:
-    """Whether an application, as a study states it, sends until the run ends."""
+def completed_objects(app: object) -> str | None:
+    """The kind of objects, in the records, that an application completes; None if it has no end."""
     if not isinstance(app, Mapping):
-        return False
-    return is_unresponsive(app) or (app.get("kind") == "bulk" and not {"bytes", "segments"} & app.keys())
+        return "file"
+    if is_unresponsive(app) or (app.get("kind") == "bulk" and not {"bytes", "segments"} & app.keys()):
+        return None
+    return {"web": "page", "rr": "transaction", "crr": "transaction"}.get(str(app.get("kind")), "file")
 
 
 def sends_from_client(app: Mapping[str, Any]) -> bool:

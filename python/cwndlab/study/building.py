@@ -274,7 +274,9 @@ def _measure(full: Expanded, asked: Sequence[str] | None) -> None:
     raw = full.raw
     if not full.flows:
         entries = [entry for entry in raw.get("traffic", []) if isinstance(entry, dict)]
-        full.flows = {str(entry.get("name")): engine_kinds.is_endless(entry.get("app")) for entry in entries}
+        full.flows = {
+            str(entry.get("name")): engine_kinds.completed_objects(entry.get("app")) for entry in entries
+        }
     flows = measures.Flows(
         dict(full.flows),
         full.bottlenecks,

@@ -85,8 +85,8 @@ ALIASES = {
     "queueing_delay": "queue_delay",
     "queuing_delay": "queue_delay",
     "loss": "loss_rate",
-    "fct": "completion_time",
-    "flow_completion_time": "completion_time",
+    **dict.fromkeys(("fct", "flow_completion_time", "transfer_time", "download_time"), "completion_time"),
+    **dict.fromkeys(("page_time", "page_load_time", "plt", "response_time"), "completion_time"),
     "fairness": "jain_index",
     "jain": "jain_index",
     "rtt": "round_trip",
@@ -117,8 +117,8 @@ def nearest_metric(name: str, names: Sequence[str]) -> str:
 class Flows(NamedTuple):
     """The flows and links that a study's measures can refer to."""
 
-    #: For each group of flows, by name, whether its transfers never end.
-    endless: Mapping[str, bool]
+    #: For each group of flows, by name, the kind of objects that it completes; None if it has no end.
+    completed: Mapping[str, str | None]
     #: The bottlenecks, such as "r1>r2".
     bottlenecks: Sequence[str]
     #: Whether packets wait in several lines at a link.
@@ -196,11 +196,14 @@ def _targets(measure: Measure, flows: Flows, at: KeyPath) -> list[tuple[str, Raw
         return [("", {})]
     if measure.scope == "bottleneck":
         return [(link, {"link": link}) for link in flows.bottlenecks] or [("", {})]
-    groups = [name for name, endless in flows.endless.items() if not (measure.ends and endless)]
+    groups = {name: kind for name, kind in flows.completed.items() if kind is not None or not measure.ends}
     if not groups:
         right = 'give flows a size, bytes = "1MB", or an app'
         raise problem_at(at, f"the flows have no end, so they have no {measure.title}", right)
-    return [(name, {"traffic": name}) for name in groups]
+    return [
+        (name, {"traffic": name} | ({"kind": kind} if measure.ends and kind != "file" else {}))
+        for name, kind in groups.items()
+    ]
 
 
 def tables(groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]]) -> list[Raw]:

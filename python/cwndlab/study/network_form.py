@@ -53,8 +53,8 @@ class Expanded:
     #: Errors in the short forms; the keys that have them are left out.
     wrong: Findings = field(default_factory=Findings)
     origins: dict[KeyPath, KeyPath] = field(default_factory=dict)
-    #: For each group of flows, by name, whether its transfers never end.
-    flows: dict[str, bool] = field(default_factory=dict)
+    #: For each group of flows, by name, the kind of objects that it completes; None if it has no end.
+    flows: dict[str, str | None] = field(default_factory=dict)
     #: The bottlenecks, such as "left>right".
     bottlenecks: list[str] = field(default_factory=list)
     #: The longest round trip (ns) without queueing; None if one changes.
@@ -483,7 +483,7 @@ class NetworkForm:
             entry["start"] = start
         self.origin(("traffic", len(self.traffic)), at)
         self.traffic.append({**entry, "app": copy.deepcopy(app)})
-        self.full.flows[name] = engine_kinds.is_endless(app)
+        self.full.flows[name] = engine_kinds.completed_objects(app)
 
     def _varies_alone(self, key: str) -> bool:
         """Whether only one group of flows has several values for this key."""

@@ -86,10 +86,12 @@ def _network(section: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[
 
 def _flows(section: Mapping[str, Any]) -> Iterator[str]:
     """The flows by name, each with its number and what is particular to it."""
-    groups = [flow for key in ("flows", "cross") for flow in _list_of_tables(section.get(key))]
+    groups = [(flow, key) for key in ("flows", "cross") for flow in _list_of_tables(section.get(key))]
     names: dict[str, int] = {}
-    for flow in groups:
+    for flow, key in groups:
         name = _flow_text(flow)
+        if key == "cross":
+            name = f"{name or 'flow'} at each bottleneck"
         count = flow.get("count", 1)
         if name:
             names[name] = names.get(name, 0) + (count if isinstance(count, int) else 1)
