@@ -60,13 +60,20 @@ pub struct Routes {
 /// How a tree of shortest paths enters a node.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// [`NO_LINK`] for the root, and for nodes to which no path leads.
+    /// The link; no tree enters its root.
     entered_by: u32,
     /// Hops from the root; `u32::MAX` if no path leads there.
     distance: u32,
 }
 
-const NO_LINK: u32 = u32::MAX;
+impl Entry {
+    const UNREACHED: Entry = Entry { entered_by: u32::MAX, distance: u32::MAX };
+
+    fn is_reached(self) -> bool {
+        self.distance != u32::MAX
+    }
+}
+
 /// The maximum number of trees stored. Most nodes are hosts with one link, whose routes share the trees of a few
 /// routers.
 const MAX_TREES: usize = 64;
@@ -143,10 +150,13 @@ impl Routes {
     fn shortest_paths(&mut self, scenario: &Scenario, from: u32, to: u32) -> Vec<Vec<u32>> {
         let Some((mut path, root)) = self.forced(scenario, from, to) else { return Vec::new() };
         let tree = self.tree(scenario, root);
-        let Some(on_the_way) = self.on_the_way(scenario, &tree, to) else { return Vec::new() };
         if root == to {
             return vec![path];
         }
+        if !tree[to as usize].is_reached() {
+            return Vec::new();
+        }
+        let on_the_way = self.on_the_way(scenario, &tree, to);
         // Depth first, with the links still to be tried of each node on the way.
         let (mut paths, mut untried) = (Vec::new(), vec![self.leaving[root as usize].iter()]);
         while let Some(links) = untried.last_mut() {
@@ -176,12 +186,12 @@ impl Routes {
     fn shortest_path(&mut self, scenario: &Scenario, from: u32, to: u32) -> Option<Vec<u32>> {
         let (mut path, root) = self.forced(scenario, from, to)?;
         let tree = self.tree(scenario, root);
+        if !tree[to as usize].is_reached() {
+            return None;
+        }
         let (forced, mut at) = (path.len(), to);
         while at != root {
             let link = tree[at as usize].entered_by;
-            if link == NO_LINK {
-                return None;
-            }
             path.push(link);
             at = scenario.links[link as usize].from;
         }
@@ -203,8 +213,8 @@ impl Routes {
         Some((path, at))
     }
 
-    /// The nodes on the shortest paths from the root of the tree to this node; `None` if no path leads to it.
-    fn on_the_way(&self, scenario: &Scenario, tree: &[Entry], to: u32) -> Option<BTreeSet<u32>> {
+    /// The nodes on the shortest paths from the root of the tree to this node, which it reaches.
+    fn on_the_way(&self, scenario: &Scenario, tree: &[Entry], to: u32) -> BTreeSet<u32> {
         let (mut nodes, mut frontier) = (BTreeSet::from([to]), vec![to]);
         while let Some(node) = frontier.pop() {
             let nearer = tree[node as usize].distance.checked_sub(1);
@@ -215,20 +225,20 @@ impl Routes {
                 }
             }
         }
-        (tree[to as usize].distance != u32::MAX).then_some(nodes)
+        nodes
     }
 
     fn tree(&mut self, scenario: &Scenario, root: u32) -> Rc<[Entry]> {
         if let Some(tree) = self.trees.get(&root) {
             return Rc::clone(tree);
         }
-        let mut tree = vec![Entry { entered_by: NO_LINK, distance: u32::MAX }; scenario.nodes.len()];
+        let mut tree = vec![Entry::UNREACHED; scenario.nodes.len()];
         tree[root as usize].distance = 0;
         let mut frontier = VecDeque::from([root]);
         while let Some(node) = frontier.pop_front() {
             for &index in &self.leaving[node as usize] {
                 let next = scenario.links[index as usize].to;
-                if tree[next as usize].distance == u32::MAX {
+                if !tree[next as usize].is_reached() {
                     tree[next as usize] = Entry { entered_by: index, distance: tree[node as usize].distance + 1 };
                     frontier.push_back(next);
                 }
