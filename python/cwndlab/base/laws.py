@@ -114,9 +114,10 @@ def _choices(name: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in knob["type"].split("|"))
 
 
-def versions(name: str) -> list[str]:
-    """The engine's laws that are versions of a kernel's law: `bbr1` and `bbr3` of `bbr`."""
-    return [law for law in built_in() if law != name and law.rstrip("0123456789") == name]
+def name_versions(name: str) -> str | None:
+    """What to write in place of a kernel's law: "write bbr1 or bbr3" for `bbr`; None without versions."""
+    versions = [law for law in built_in() if law != name and law.rstrip("0123456789") == name]
+    return f"write {' or '.join(versions)}" if versions else None
 
 
 def misspelt(name: str) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cwndlab.base.errors import StudyError, problem_at
-from cwndlab.base.laws import built_in, versions
+from cwndlab.base.laws import built_in, name_versions
 from cwndlab.plan.scenario import origin
 
 from .kernel_side import kernel_laws, kernels
@@ -64,8 +64,8 @@ def _reject_laws(plan: Plan, reason: Reason) -> None:
 def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
     """Why the simulator cannot run a kernel's congestion control, and what would be right."""
     right = f"{_how_to_get(law)}; the simulator's own: {', '.join(built_in())}"
-    if own := versions(law):
-        right = f"write {' or '.join(own)}; {right}"
+    if own := name_versions(law):
+        right = f"{own}; {right}"
     return f'the simulator has no congestion control "{law}"', right
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cwndlab.base.errors import KeyPath, StudyError, nearest, problem_at, similar
-from cwndlab.base.laws import OF_YOUR_OWN, LawCode, built_in, from_file, versions
+from cwndlab.base.laws import OF_YOUR_OWN, LawCode, built_in, from_file, name_versions
 
 from .document import Document
 from .knobs import alternative_name
@@ -55,14 +55,9 @@ def congestion_control(given: str) -> tuple[str, LawCode | None]:
     name = NAMES.get(given, given)
     if name not in built_in():
         own = "one of your own is FILE.py:CLASS, FILE.onnx or a crate's folder"
-        right = f"{_what_to_write(given, built_in())}; {own}"
+        right = f"{name_versions(given) or nearest(given, built_in())}; {own}"
         raise StudyError(f"there is no congestion control {given!r}", key="--cc", right=right)
     return name, None
-
-
-def _what_to_write(name: str, laws: Collection[str]) -> str:
-    """What to write for an unknown name: versions of the law (bbr1, bbr3 for "bbr") or the nearest law."""
-    return f"write {' or '.join(own)}" if (own := versions(name)) else nearest(name, laws)
 
 
 def is_unknown(given: Mapping[str, Any], own_laws: Collection[str]) -> bool:
@@ -98,7 +93,7 @@ def spell_out(
     laws = tuple(dict.fromkeys((*built_in(), *own_laws)))
     if law not in laws:
         kind = UnknownLawError if similar(str(name), laws) is None else StudyError
-        right = f"{_what_to_write(str(name), laws)}; {OF_YOUR_OWN}"
+        right = f"{name_versions(str(name)) or nearest(str(name), laws)}; {OF_YOUR_OWN}"
         raise kind(f"there is no congestion control {name!r}", right=right, path=at)
     own: Mapping[str, Any] = _WITH.get(law) or {**_STANDARD, **own_laws.get(law, {})}
     if law == "cubic" and alternative_name(profile["window_law"]).startswith("cubic"):
