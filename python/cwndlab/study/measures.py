@@ -258,10 +258,11 @@ def figures(
         if group.name == "share" and len(shown) == 2 and others:  # the other flow has the rest
             shown = shown[:1]
         crowded = bool(others) and len(shown) > 1 and len(shown) * len(varied[others[0]]) > MOST_LINES
-        own: Raw = {"panels": "quantity"} if crowded and not others[1:] else {}
-        for part in [[quantity] for quantity in shown] if crowded and others[1:] else [shown]:
+        split = crowded and "panels" in shape  # the panels are those of an axis
+        own: Raw = {"panels": "quantity"} if crowded and not split else {}
+        for part in [[quantity] for quantity in shown] if split else [shown]:
             names = [name for _, name in part]
-            start = group.name if len(part) == len(shown) else names[0]
+            start = names[0] if split else group.name
             of_part = f": {part[0][0]}" if len(part) < len(group.quantities) else ""
             figure: Raw = {
                 "id": f"{start}-by-{x}".replace("_", "-"),
