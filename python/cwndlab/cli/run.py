@@ -128,7 +128,7 @@ def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bo
 
     from .summary import failed_claims
 
-    display = ExitStack()
+    display, drawing = ExitStack(), ExitStack()
     printed = False
 
     def planned(plan: "Plan") -> None:
@@ -140,9 +140,10 @@ def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bo
         printed = True
         display.close()
         printer.results(result)
+        drawing.enter_context(without_collection())  # imports, and a page's parts, leave no garbage
 
     try:
-        with display:
+        with drawing, display:
             shown = display.enter_context(progress(printer.quiet))
             planning = display.enter_context(ExitStack())
             planning.enter_context(without_collection())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.apps.diagnosis.explanation import explain_run
 from cwndlab.base.errors import OutputError
 from cwndlab.report.judge import Judged
 from cwndlab.report.model import LiveView
@@ -61,6 +60,8 @@ def live_view(result: RunResult, judged: Judged, content: Mapping[str, Any]) -> 
 
 def _diagnosis(campaign: Campaign, cell: str) -> Diagnosis | None:
     """What kept the senders of a cell's first replicate from sending; None if it has no TCP."""
+    from cwndlab.apps.diagnosis.explanation import explain_run  # for short runs only
+
     try:
         return explain_run(campaign, cell, 0, None, None, EXPLAINED)
     except (KeyError, OutputError):
