@@ -28,6 +28,8 @@ BUILT = [
 ]
 #: Memory of a process, in bytes: a fault may ask for all there is.
 MEMORY = 6 << 30
+#: Cases of each property test of a crate: of all its tests, and of the unit tests, which go first.
+CASES, CASES_FIRST = 64, 16
 #: The name of the test that failed first, as pytest and cargo test have it.
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)|^---- (\S+) stdout ----", re.MULTILINE)
 
@@ -151,8 +153,13 @@ class Copy:
         """Take it out again, with a new time of modification, which cargo goes by."""
         shutil.copy(ROOT / mutant.file, self.folder / mutant.file)
 
-    def test(self, command: list[str], cpu_limit_s: float | None) -> tuple[bool | None, str, float]:
-        """Whether tests pass (`None`: stopped at the limit), what they print, and their CPU time."""
+    def test(
+        self, command: list[str], cpu_limit_s: float | None, cases: int = CASES
+    ) -> tuple[bool | None, str, float]:
+        """Whether tests pass (`None`: stopped at the limit), what they print, and their CPU time.
+
+        Property tests of the crates run this number of cases.
+        """
         before = _cpu_s()
         with tempfile.TemporaryDirectory() as scratch:
             environment = {
@@ -160,7 +167,7 @@ class Copy:
                 "PYTHONPATH": os.pathsep.join(str(self.folder / name) for name in ("python", "linux")),
                 "CARGO_TARGET_DIR": str(self.folder / "target"),
                 "CARGO_PROFILE_DEV_DEBUG": "0",
-                "PROPTEST_CASES": "64",
+                "PROPTEST_CASES": str(cases),
                 "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
                 "HYPOTHESIS_STORAGE_DIRECTORY": scratch,
             }
@@ -242,7 +249,8 @@ def try_mutant(
 ) -> tuple[str, str, float]:
     """The result, the test that failed, and the CPU time.
 
-    The limit is three times the CPU time of the tests without a fault, and 30 s.
+    The limit is three times the CPU time of the tests without a fault, and 30 s. Of a crate, the unit tests
+    go first, with fewer cases; only what they do not find needs a build for the other tests.
     """
     if mutant.language == "rust":
         command, usual_s = crate_tests(copy, mutant, folder)
@@ -251,22 +259,28 @@ def try_mutant(
     copy.make(mutant)
     try:
         if mutant.language == "rust":
-            built, said, build_s = copy.test([*command, "--no-run"], None)
+            built, said, first_s = copy.test([*command, "--lib", "--no-run"], None)
             if not built:
-                return "unviable", "", build_s
+                return "unviable", "", first_s
+            passed, said, cpu_s = copy.test([*command, "--lib"], 3 * usual_s + 30, CASES_FIRST)
+            if not passed:
+                return _verdict(passed), _failed(said), first_s + cpu_s
         elif not _compiles(copy.folder / mutant.file):
             return "unviable", "", 0.0
         passed, said, cpu_s = copy.test(command, 3 * usual_s + 30) if command else (True, "", 0.0)
-        if passed is None:
-            return "timeout", "", cpu_s
         if not passed:
-            return "killed", _failed(said), cpu_s
+            return _verdict(passed), _failed(said), cpu_s
         if elsewhere:
             passed, said, more = copy.test(areas.elsewhere(mutant), None)
             return "survived" if passed else "elsewhere", "" if passed else _failed(said), cpu_s + more
         return "survived", "", cpu_s
     finally:
         copy.restore(mutant)
+
+
+def _verdict(passed: bool | None) -> str:
+    """What a mutant is whose tests fail, or were stopped at the limit."""
+    return "timeout" if passed is None else "killed"
 
 
 def _compiles(path: Path) -> bool:
