@@ -54,8 +54,8 @@ class Workload:
     #: Whether ns-2 runs it, and whether its instructions are counted: it takes minutes to make its agents.
     ns2: bool = False
     ns2_counted: bool = False
-    #: Whether ns-3 and htsim run it.
-    others: bool = False
+    #: The further simulators that run it.
+    others: tuple[str, ...] = ()
     #: Duration of the timed run; None is the workload's own.
     duration_s: float | None = None
     #: Study and cell whose scenario it is, instead of a dumbbell.
@@ -74,13 +74,15 @@ class Workload:
 
     def runs_on(self, tool: Tool) -> bool:
         """Whether the tool can run it."""
-        return tool == CWNDLAB or (self.ns2 if tool == NS2 else self.others)
+        return tool == CWNDLAB or (self.ns2 if tool == NS2 else tool.name in self.others)
 
     def counts_on(self, tool: Tool) -> bool:
         """Whether the tool's instructions are counted."""
         return self.ns2_counted if tool == NS2 else self.runs_on(tool)
 
 
+#: The names of the simulators that are used if they are given.
+OTHERS = ("ns-3", "htsim")
 #: The study of a workload with `flows`.
 DUMBBELL = """\
 title = "Benchmark"
@@ -98,14 +100,15 @@ RFC2415 = "model=reconstructed,http=1.0,webs=32,ftps=2,iw=1"
 RFC2884 = "workload=bulk,recovery=sack,path=one-way,flows=10,max_p=0.3"
 MODERN = "question=queue,speed=50,queue=fq-codel,flows=8"
 WORKLOADS = {
-    "10x1.5M": Workload((100, 200), ns2=True, ns2_counted=True, others=True),
-    "50x100M": Workload((2, 4), ns2=True, ns2_counted=True, others=True),
-    "200x1G": Workload((1, 1.5), ns2=True, ns2_counted=True, others=True),
+    "10x1.5M": Workload((100, 200), ns2=True, ns2_counted=True, others=OTHERS),
+    "50x100M": Workload((2, 4), ns2=True, ns2_counted=True, others=OTHERS),
+    "200x1G": Workload((1, 1.5), ns2=True, ns2_counted=True, others=OTHERS),
     "1000x10G": Workload((0.6, 0.8), ns2=True),
     "short100k": Workload((0.5, 1), ns2=True),
     "live10k": Workload((0.5, 0.6), duration_s=1.5),
     "live100k": Workload((1.2, 1.3), duration_s=1.5),
     "short1M": Workload((1, 2), large=True),
+    "incast": Workload((0.1, 1), ns2=True, ns2_counted=True, others=("htsim",)),
     "5000x10G": Workload((3, 3.4), large=True),
     "5000-cubic": Workload(
         (3, 3.4),
@@ -302,9 +305,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("bench: ns-2 is not installed (Debian package ns2) and left out", file=sys.stderr)
         tools.remove(NS2)
     if options.ns_3:
-        tools.append(Tool("ns-3", (str(options.ns_3.resolve()),), has_modes=True))
+        tools.append(Tool(OTHERS[0], (str(options.ns_3.resolve()),), has_modes=True))
     if options.htsim:
-        tools.append(Tool("htsim", (str(options.htsim.resolve()),)))
+        tools.append(Tool(OTHERS[1], (str(options.htsim.resolve()),)))
     if CWNDLAB in tools:
         build = ["cargo", "build", "--profile", "wheel", "-p", "cwndlab-records", "--example", "bench"]
         subprocess.run(build, cwd=ROOT, check=True)

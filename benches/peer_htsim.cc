@@ -22,12 +22,14 @@ struct Workload {
   double rate_bps, rtt_s;
   int limit;
   double duration_s, stagger_s;
+  uint64_t packets; // of each flow; 0: unlimited
 };
 
 const Workload WORKLOADS[] = {
-    {"10x1.5M", 10, 1.5e6, 0.1, 25, 2400, 0.1},
-    {"50x100M", 50, 100e6, 0.02, 250, 60, 0.02},
-    {"200x1G", 200, 1e9, 0.02, 2500, 10, 0.005},
+    {"10x1.5M", 10, 1.5e6, 0.1, 25, 2400, 0.1, 0},
+    {"50x100M", 50, 100e6, 0.02, 250, 60, 0.02, 0},
+    {"200x1G", 200, 1e9, 0.02, 2500, 10, 0.005, 0},
+    {"incast", 200, 10e9, 1e-4, 250, 10, 1e-6, 333},
 };
 
 constexpr int PACKET = 1500, WINDOW = 10000;
@@ -65,7 +67,7 @@ int main(int argc, char **argv) {
   for (const Workload &one : WORKLOADS)
     if (argc >= 2 && std::string(argv[1]) == one.name) found = &one;
   if (!found) {
-    std::cerr << "usage: peer_htsim 10x1.5M|50x100M|200x1G [DURATION_S]\n";
+    std::cerr << "usage: peer_htsim 10x1.5M|50x100M|200x1G|incast [DURATION_S]\n";
     return 2;
   }
   const Workload work = *found;
@@ -86,6 +88,7 @@ int main(int argc, char **argv) {
     links.push_back(std::make_unique<Link>(10 * work.rate_bps, delay_s, unlimited, events));
     return *links.back();
   };
+  std::cout.setstate(std::ios::failbit); // htsim's lines about flows and timeouts
   for (int i = 0; i < work.flows; ++i) {
     const double access_s = 0.01 * work.rtt_s * (i % 10);
     sources.push_back(std::make_unique<TcpSrc>(nullptr, nullptr, events));
@@ -93,6 +96,7 @@ int main(int argc, char **argv) {
     TcpSrc &source = *sources.back();
     source.set_cwnd(2 * PACKET);
     source.set_ssthresh(uint64_t{WINDOW} * PACKET);
+    if (work.packets) source.set_flowsize(work.packets * PACKET);
     source._maxcwnd = WINDOW * PACKET;
     scanner.registerTcp(source);
     routes.push_back(std::make_unique<route_t>());
@@ -110,7 +114,6 @@ int main(int argc, char **argv) {
     source.connect(out, home, *sinks.back(), timeFromSec(i * work.stagger_s));
   }
   const std::clock_t before = std::clock();
-  std::cout.setstate(std::ios::failbit); // htsim's lines about timeouts
   while (events.doNextEvent()) {
   }
   std::cout.clear();

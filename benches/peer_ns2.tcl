@@ -20,6 +20,7 @@ foreach row {
     {200x1G       200       1e9      0.020  2500     10   0.005    0       200}
     {1000x10G    1000      10e9      0.020 25000      2   0.0005   0      1000}
     {short100k 100000       1e9      0.020  2500     16   0.00015 10       100}
+    {incast       200      10e9      0.0001   250     10   0.000001 333      200}
     {8-reno         8      50e6      0.040   166    100   0.1      0         8 reno}
     {8-cubic        8      50e6      0.040   166    100   0.1      0         8 cubic}
 } {
@@ -28,7 +29,7 @@ foreach row {
     }
 }
 if {![info exists flows] || $mode ni {time count}} {
-    puts stderr "usage: ns peer_ns2.tcl 10x1.5M|50x100M|200x1G|1000x10G|short100k|8-reno|8-cubic time|count \[DURATION_S\]"
+    puts stderr "usage: ns peer_ns2.tcl 10x1.5M|50x100M|200x1G|1000x10G|short100k|incast|8-reno|8-cubic time|count \[DURATION_S\]"
     exit 2
 }
 if {$duration eq ""} { set duration $full_duration }

@@ -32,7 +32,7 @@ struct Workload {
     pairs: u32,
 }
 
-const WORKLOADS: [Workload; 9] = [
+const WORKLOADS: [Workload; 10] = [
     workload("10x1.5M", 10, 1_500_000, 100, 25, 2400, 100_000, 10),
     workload("50x100M", 50, 100_000_000, 20, 250, 60, 20_000, 50),
     workload("200x1G", 200, 1_000_000_000, 20, 2500, 10, 5_000, 200),
@@ -41,6 +41,11 @@ const WORKLOADS: [Workload; 9] = [
     workload("live10k", 10_000, 10_000_000_000, 100, 25_000, 3, 10, 100),
     workload("live100k", 100_000, 10_000_000_000, 200, 25_000, 3, 10, 100),
     Workload { segments: Some(10), ..workload("short1M", 1_000_000, 1_000_000_000, 20, 2500, 160, 150, 100) },
+    Workload {
+        segments: Some(333),
+        rtt: Time::from_micros(100),
+        ..workload("incast", 200, 10_000_000_000, 0, 250, 10, 1, 200)
+    },
     workload("5000x10G", 5_000, 10_000_000_000, 100, 100_000, 600, 100, 5_000),
 ];
 
