@@ -90,6 +90,8 @@ class Kernel:
     limits: Limits = field(default_factory=Limits)
     #: Where the stamp of each run is kept.
     keep: Path | None = None
+    #: Whether one run is made, of any replicate, whose outputs are kept.
+    is_single: bool = False
     real_time: bool = True
     device: str | None = None
     stamps: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -279,7 +281,7 @@ class Kernel:
             raise RunError(f"no run on a kernel can be set up here: {result['error']}")
         if "error" in result:
             return Outcome(job, {}, 0, error=f"testbed: {result['error']}"), []
-        if self.keep is not None and job.is_first:
+        if self.keep is not None and (job.is_first or self.is_single):
             self._keep_outputs(self.keep, run, result["processes"])
         if failed := result["processes_failed"]:
             return Outcome(job, {}, 0, error="; ".join(failed)), []
@@ -363,11 +365,11 @@ class Kernel:
     ) -> KeptRecords:
         """One run and what was captured of it; RunError if it failed or is invalid.
 
-        `scenario`: the cell's own with other probes, as JSON.
+        `scenario`: the cell's own with other probes or variables of programs, as JSON.
         """
         outcomes: list[Outcome] = []
         with tempfile.TemporaryDirectory() as folder:
-            kernel = replace(self, keep=Path(folder))
+            kernel = replace(self, keep=Path(folder), is_single=True)
             kernel.prepare([cell])
             job = Job("run", cell.id, scenario or cell.scenario, seed, replicate, keep_records=True)
             kernel.execute([job], work, outcomes.append)
@@ -376,7 +378,8 @@ class Kernel:
                 raise RunError(f"{cell.id}: {outcome.error}")
             path = Path(folder, capture_name(cell.id))
             capture = path.read_bytes() if path.is_file() else None
-        tables = decode_tables(outcome.records, job.key)
+            logs = run_records.logs(Path(folder), json.loads(job.scenario)["traffic"])
+        tables = decode_tables(outcome.records, job.key) | {run_records.LOGS: logs}
         return KeptRecords(tables, outcome.packets, capture)
 
     def _stamps(self) -> list[Path]:

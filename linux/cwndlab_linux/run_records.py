@@ -55,6 +55,26 @@ PROGRAMS_SCHEMA = pa.schema(
         pa.field("stderr", pa.string(), nullable=False),
     ]
 )
+#: What programs logged of their connections, as files: only of a run that is made for an explanation.
+LOGS = "logs"
+LOGS_SCHEMA = pa.schema(
+    [
+        pa.field("traffic", pa.uint32(), nullable=False),
+        pa.field("end", pa.string(), nullable=False),
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("content", pa.binary(), nullable=False),
+    ]
+)
+
+
+def logs(folder: Path, traffic: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """The qlog that programs wrote, in the folder where a run's outputs are kept."""
+    rows = []
+    for path in sorted(folder.glob("programs/*/*/*.*qlog")):
+        name, _, end = path.parent.name.rpartition("-")
+        index = next(k for k, entry in enumerate(traffic) if entry["name"] == name)
+        rows.append({"traffic": index, "end": end, "name": path.name, "content": path.read_bytes()})
+    return pa.Table.from_pylist(rows, schema=LOGS_SCHEMA)
 
 
 def tables(

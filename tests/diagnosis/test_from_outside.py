@@ -13,8 +13,8 @@ MS = 1_000_000
 SCENARIO = {
     "nodes": ["a", "r", "b"],
     "traffic": [
-        {"name": "web", "client": 2, "server": 0, "stack": {"stack": "noq"}},
-        {"name": "bulk", "client": 0, "server": 2, "stack": {"stack": "quinn"}},
+        {"name": "web", "client": 2, "server": 0, "stack": {"stack": "noq"}, "app": {"kind": "bulk"}},
+        {"name": "bulk", "client": 0, "server": 2, "stack": {"stack": "quinn"}, "app": {"kind": "bulk"}},
     ],
 }
 
@@ -31,6 +31,10 @@ def tables(**segments: Any) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
         "sent": [True, True, True, False, False, True],
         "len": [1000, 1200, 1000, 9000, 9000, 9000],
         "time_ns": [10 * MS, 20 * MS, 60 * MS, 70 * MS, 80 * MS, 90 * MS],
+        "event": ["send"] * 6,
+        "seq": [0] * 6,
+        "segment": [1, 2, 3, 1, 2, 1],
+        "sack": [0] * 6,
         **segments,
     }
     windows: dict[str, list[Any]] = {
@@ -40,14 +44,16 @@ def tables(**segments: Any) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
         "cwnd_bytes": [10_000, 20_000, 5000, 1],
         "in_flight_bytes": [8800, 18_801, 3800, 1],
         "srtt_ns": [np.nan, 20 * MS, 30 * MS, MS],
+        "state": ["open"] * 4,
     }
-    made = {"connections": connections, "segments": sent, "cwnd": windows}
+    timeouts: dict[str, list[Any]] = {name: [] for name in ("connection", "from_client", "time_ns", "timer")}
+    made = {"connections": connections, "segments": sent, "cwnd": windows, "timeouts": timeouts}
     return {name: {key: np.array(column) for key, column in table.items()} for name, table in made.items()}
 
 
 def summary(traffic: int = 1, node: int = 0, **segments: Any) -> OutsideSummary:
     found = diagnose_outside(tables(**segments).__getitem__, SCENARIO, traffic, node)
-    assert not found.waits_known
+    assert found.waits_known is bool(found.summaries[0].segments)
     [one] = found.summaries
     assert isinstance(one, OutsideSummary)
     return one
@@ -57,7 +63,12 @@ def test_a_sender_is_summed_up_from_its_own_packets_and_windows() -> None:
     one = summary()
     assert one.conversation == "bulk, connection 5, a > b"
     assert (one.seconds, one.segments, one.acknowledged_bytes, one.retransmitted) == (0.05, 3, 10_000, 1)
-    assert (one.dropped, one.probe_timeouts, one.ecn_reductions, one.waited_s) == (2, 3, 4, {})
+    assert (one.dropped, one.probe_timeouts, one.ecn_reductions, one.waited_s) == (
+        2,
+        3,
+        4,
+        {"handshake": 0.05},
+    )
     assert one.pause_s == (0.04, 0.02) and one.rtt_s == (0.02, 0.025)
     assert one.mean_window_bytes == pytest.approx((10 * 10_000 + 30 * 20_000) / 40)
     assert one.full_window_share == pytest.approx(1 / 3), (
@@ -71,7 +82,7 @@ def test_the_summary_in_words() -> None:
         "(2 dropped by links), 3 probe timeouts of both ends, 4 reductions by ECN marks, smoothed "
         "round trip at least 20 ms, median 25 ms. "
         "The window was 17.5 kB on average, and full at 33 % of its changes. "
-        "The longest pause, 40 ms, began at 20 ms."
+        "The longest pause, 40 ms, began at 20 ms. Waited 50 ms (the handshake was not finished)."
     )
 
 
@@ -92,5 +103,5 @@ def test_one_packet_has_no_pause_and_no_rate_and_one_window_no_mean() -> None:
 
 def test_what_the_stack_does_not_report_is_noted() -> None:
     plain, at = (diagnose_outside(tables().__getitem__, SCENARIO, 1, 0, at_s) for at_s in (None, 1.5))
-    note = "quinn does not report what keeps it from sending; this is what its records show"
-    assert plain.notes == (note,) and at.notes == (note, "what it waited for at 1.5 s is not known")
+    note = "quinn does not name what keeps it from sending; causes follow from its window and packets"
+    assert plain.notes == (note,) and at.notes == (note, "at 1.5 s no sender waited between two packets")

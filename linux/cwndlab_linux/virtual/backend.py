@@ -101,8 +101,15 @@ class VirtualKernel(Kernel):
         self.programs = found
 
     def more_of(self, job: Job) -> Mapping[str, Any]:
-        """The programs that a job starts."""
+        """The programs that a job starts; the variables are those of its scenario, which may have more."""
         some = self._commands.get(job.cell)
+        if some:
+            traffic = json.loads(job.scenario)["traffic"]
+            more_of = [traffic[command["traffic"]]["app"].get("environment", {}) for command in some]
+            some = [
+                {**command, "environment": {**command["environment"], **variables}}
+                for command, variables in zip(some, more_of, strict=True)
+            ]
         more: dict[str, Any] = {"programs": some} if some else {}
         return more | ({"shell": self.shell} if self.shell is not None else {})
 

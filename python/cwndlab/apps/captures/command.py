@@ -23,7 +23,7 @@ LONGEST = 5
 WhatArgument = Annotated[
     str,
     typer.Argument(
-        metavar="STUDY|CAPTURE|DIR", help="a study, a pcap or pcapng file, or what `run -o` was given"
+        metavar="STUDY|CAPTURE|QLOG|DIR", help="a study, a pcap, pcapng or qlog file, or what `run -o` was given"
     ),
 ]
 FlowOption = Annotated[str | None, typer.Option(metavar="NAME", help="a traffic entry; default: the first")]
@@ -56,11 +56,13 @@ def explain(
     budgets: BudgetsOption = False,
     json_: opt.JsonOption = False,
 ) -> None:
-    """Explain what kept senders from sending, in a capture or in a run of the first cell --set leaves.
+    """Explain what kept senders from sending, in a capture, a qlog, or a run of the first cell --set leaves.
 
     Of a finished run (DIR): why numbers are not the paper's, as far as choices of --sensitivity were run.
     """
     from cwndlab.apps.diagnosis.explanation import explain_run
+    from cwndlab.apps.diagnosis.quic.explain_qlog import explain_qlog
+    from cwndlab.apps.diagnosis.quic.qlog_file import is_qlog
     from cwndlab.runs.run_options import RunOptions
     from cwndlab.study.units import parse_seconds
 
@@ -74,6 +76,9 @@ def explain(
     if is_capture(Path(study)):
         reject_options(ctx, "a capture", ("--at", "--longest", "--json"))
         return _show(explain_capture(study, moment, longest), json_)
+    if is_qlog(Path(study)):
+        reject_options(ctx, "a qlog", ("--at", "--longest", "--json"))
+        return _show(explain_qlog(Path(study), moment, longest), json_)
     if Path(study, "provenance.json").is_file():
         reject_options(ctx, "a finished run", ("--set", "--budgets", "--json"))
         return _differences(Path(study), parse_changes([*(set_ or []), *(more or [])]), budgets, json_)

@@ -6,9 +6,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .causes import CAUSES, ORDINARY
 from .conversation import ACK, FIN, Conversation, Packet
 from .summary import Summary, length_text, summarize, summarize_all
-from .waits import CAUSES, ORDINARY, Wait, find_all_waits, find_waits
+from .waits import Wait, find_all_waits, find_waits
 
 #: Of more connections, the numbers are printed together.
 SUMMARIES = 4

@@ -11,6 +11,7 @@ from cwndlab.apps.diagnosis.from_records import conversations, with_failures
 from cwndlab.plan.scenario import has_connections, indices_of_flow, sender
 from cwndlab.runs.single_run import Repeatable
 
+from .quic.quic_run import LOGS, asks_for_qlog, diagnose_program, is_datagrams
 from .runs_again import view_again
 
 
@@ -19,7 +20,8 @@ def explain_run(
 ) -> Diagnosis:
     """The diagnosis of one flow of a run, simulated again with the probes that it needs.
 
-    Of a QUIC stack, which does not report what it waited for, the numbers that its records show.
+    Of an embedded QUIC stack, which does not name what it waited for, by its window and packets; of a program
+    that writes qlog, by that and our packets.
 
     Raises:
         NotFoundError: there is no such flow.
@@ -30,12 +32,18 @@ def explain_run(
     traffic = _traffic(scenario["traffic"], flow)
     node = sender(scenario["traffic"][traffic])
     if "stack" in scenario["traffic"][traffic]:
-        on: dict[str, object] = {"connections": True, "cwnd": True, "segments_at": node}
+        on: dict[str, object] = {"connections": True, "states": True, "cwnd": True, "segments_at": node}
         view = view_again(source, cell, replicate, on)
-        outside = diagnose_outside(view.columns, scenario, traffic, node, at_s)
+        outside = diagnose_outside(view.columns, scenario, traffic, node, at_s, longest)
         return with_failures(outside, view.columns, traffic)
     on = {"connections": True, "limits": True, "states": True, "cwnd": True, "segments_at": node}
-    view = view_again(source, cell, replicate, on)
+    if scenario["traffic"][traffic]["app"]["kind"] == "program":
+        view = view_again(source, cell, replicate, on, {"traffic": asks_for_qlog(scenario)})
+        if is_datagrams(view.columns, traffic):
+            files = view.table(LOGS).to_pylist()
+            return diagnose_program(view.columns, files, view.scenario, traffic, node, at_s, longest)
+    else:
+        view = view_again(source, cell, replicate, on)
     found = conversations(view.columns, scenario, traffic, node, simulated=not source.backend)
     return with_failures(diagnose(found, at_s, longest), view.columns, traffic)
 

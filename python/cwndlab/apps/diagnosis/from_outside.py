@@ -1,21 +1,29 @@
-"""What can be seen of a connection whose stack does not report what kept it from sending: QUIC stacks.
+"""Connections of embedded QUIC stacks, which do not name what kept them from sending.
 
-Rates, losses, round-trip times, windows and pauses come from the records. The causes of pauses are not known.
+Rates, losses, round-trip times, windows and pauses come from the records. The causes of pauses follow from
+the stack's window and bytes in flight, its probe timeouts, and what arrived before it sent again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cwndlab.base.engine_kinds import is_unresponsive
 from cwndlab.base.numbers import Columns
 
+from .causes import CAUSES
 from .diagnosis import Diagnosis
+from .quic.explain_quic import diagnose_logs
+from .quic.quic_records import log_of_records
 from .summary import Summary, length_text
+
+#: What both stacks accept of a stream ahead unless the study says otherwise.
+_STREAM_WINDOW = 1_250_000
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,9 @@ class OutsideSummary(Summary):
             text += f" {window}, and full at {100 * self.full_window_share:.0f} % of its changes."
         if self.pause_s is not None:
             text += " The longest pause, {}, began at {}.".format(*map(length_text, self.pause_s))
+        if self.waited_s:
+            why = " and ".join(f"{length_text(s)} ({CAUSES[cause]})" for cause, s in self.waited_s.items())
+            text += f" Waited {why}."
         return text
 
 
@@ -65,25 +76,45 @@ def diagnose_outside(
     traffic: int,
     node: int,
     at_s: float | None = None,
+    longest: int = 5,
 ) -> Diagnosis:
-    """What can be seen of the connections of a traffic entry that uses a QUIC stack.
+    """What kept the connections of a traffic entry that uses an embedded QUIC stack from sending.
 
     Args:
-        columns: gives the columns of a record table: `connections`, `segments` at the node, and `cwnd`.
+        columns: gives the columns of a record table: `connections`, `segments` at the node, `cwnd` and
+            `timeouts`.
         scenario: what was run.
         traffic: index of the traffic entry.
         node: the sending host.
-        at_s: the moment asked about, of which nothing is known.
+        at_s: the moment asked about.
+        longest: how many waits, without one.
 
     """
-    stack = scenario["traffic"][traffic]["stack"]["stack"]
-    notes = [f"{stack} does not report what keeps it from sending; this is what its records show"]
-    if at_s is not None:
-        notes.append(f"what it waited for at {at_s:g} s is not known")
+    stack = scenario["traffic"][traffic]["stack"]
     table = columns("connections")
-    mine = np.flatnonzero(table["traffic"] == traffic)
-    summaries = tuple(_summary(columns, scenario, traffic, node, int(row)) for row in mine)
-    return Diagnosis({}, (), tuple(notes), summaries, waits_known=False)
+    rows = np.flatnonzero(table["traffic"] == traffic).tolist()
+    known = [_summary(columns, scenario, traffic, node, row) for row in rows]
+    streams = not is_unresponsive(scenario["traffic"][traffic]["app"])
+    window = int(stack.get("stream_window", _STREAM_WINDOW)) if streams else None
+    logs = [
+        log_of_records(
+            columns("segments"),
+            columns("cwnd"),
+            columns("timeouts"),
+            serial=int(table["connection"][row]),
+            client=bool(table["client"][row] == node),
+            name=one.conversation,
+            stream_window=window,
+        )
+        for row, one in zip(rows, known, strict=True)
+    ]
+    found = diagnose_logs(logs, at_s, longest)
+    summaries = tuple(
+        replace(one, waited_s=log.waited_s) for one, log in zip(known, found.summaries, strict=True)
+    )
+    name = stack["stack"]
+    note = f"{name} does not name what keeps it from sending; causes follow from its window and packets"
+    return replace(found, notes=(note, *found.notes), summaries=summaries)
 
 
 def _summary(

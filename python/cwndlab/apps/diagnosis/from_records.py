@@ -44,7 +44,11 @@ def conversations(
         table["connection"][mine].tolist(), table["client"][mine].tolist(), strict=True
     ):
         found.append(_conversation(columns, scenario, traffic, serial, client == node, simulated))
-    return found
+    # Programs may send datagrams next to TCP, which have no windows to wait for.
+    kept = [one for one in found if not one.packets or any(packet.flags for packet in one.packets)]
+    if len(kept) < len(found) and kept:
+        kept[0].notes.append(f"{len(found) - len(kept)} connections of datagrams are left out")
+    return kept
 
 
 #: So many connections that failed are named.

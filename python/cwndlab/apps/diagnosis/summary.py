@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import ClassVar
 
+from .causes import CAUSES, ORDINARY
 from .conversation import Conversation
 from .link_use import explain_share, used_share
-from .waits import CAUSES, ORDINARY, Wait, round_trips
+from .waits import Wait, round_trips
 
 #: A cause that is not part of every transfer is named from this share of the time on.
 _NOTABLE = 0.02

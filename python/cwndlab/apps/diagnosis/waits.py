@@ -15,33 +15,6 @@ from .conversation import ACK, ECE, FIN, RST, SYN, Conversation, Packet
 from .pacing import paces
 from .policing import is_policed
 
-#: The causes, in words.
-CAUSES = {
-    "lost-syn": "a SYN or SYN-ACK was lost, and its timer had to expire",
-    "refused": "the connection was refused, and the host tried again",
-    "handshake": "the handshake was not finished",
-    "rto-few-dupacks": "a loss with too few duplicate ACKs for a fast retransmit, so a timeout was needed",
-    "lost-retransmission": "a retransmission was lost, too, so a timeout was needed",
-    "spurious-rto": "a spurious timeout: nothing was lost",
-    "rto": "a retransmission timeout was needed",
-    "policer": "a policer had dropped segments",
-    "ecn-one-segment": "an ECN echo at a cwnd of one segment: the sender waits for its retransmission timer",
-    "probe": "the timer of a tail loss probe had to expire",
-    "recovery": "losses were being repaired, without a timeout",
-    "zero-window": "the receive window was closed: the receiver's application did not read",
-    "small-window": "the receive window had less room than a segment: the receiver reads slowly",
-    "receive-window": "the receive window was full: the receiver's buffer is too small for the path",
-    "nagle-delayed-ack": "a small segment waited for an ACK (Nagle), and the receiver delayed that ACK",
-    "nagle": "a small segment waited for an ACK (Nagle)",
-    "application": "the application had written nothing to send",
-    "pacing": "the sender's pacer held the next segment back",
-    "send-buffer": "the sender's buffer was full: it is too small for the path",
-    "max-window": "the sender's configured largest window was full",
-    "cwnd": "the congestion window was full",
-    "unknown": "packets of that time are not in the capture, or its clock was set",
-}
-#: Causes that are part of a healthy transfer, or say nothing of it.
-ORDINARY = ("handshake", "cwnd", "pacing", "unknown")
 #: Causes whose short waits count where they add up: something outside the sender's control holds it back.
 _ADDED_UP = ("receive-window", "zero-window", "small-window", "send-buffer", "max-window", "application")
 #: They add up from this share of the time on.

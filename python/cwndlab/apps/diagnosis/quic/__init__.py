@@ -1,0 +1,1 @@
+"""What kept senders of QUIC from sending, by what their stacks logged."""

@@ -1,0 +1,154 @@
+"""What kept senders of QUIC from sending: the diagnosis of logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cwndlab.apps.diagnosis.causes import CAUSES, ORDINARY
+from cwndlab.apps.diagnosis.diagnosis import Diagnosis, Explanation, Step
+from cwndlab.apps.diagnosis.summary import Summary, length_text
+
+from .quic_log import QuicLog
+from .quic_waits import QuicWait, Replayed, replay
+
+#: Waits of less than this share of the shortest round trip are left out.
+_SHORT = 0.1
+#: Without a round trip, waits of less than this.
+_SHORT_NS = 1_000_000
+#: A cause that is not part of every transfer is named from this share of the time on.
+_NOTABLE = 0.02
+#: Bytes in flight that differ from those of the packets are named from so many and from this share on.
+_FEWEST, _MANY = 10, 0.1
+
+
+@dataclass(frozen=True)
+class LogSummary(Summary):
+    """What a sender did by its log; `retransmitted` are the packets that it declared lost."""
+
+    repairs: ClassVar[str] = "packets declared lost"
+
+
+def diagnose_logs(logs: Sequence[QuicLog], at_s: float | None = None, longest: int = 5) -> Diagnosis:
+    """What senders waited for at a moment, or their longest waits apart from ordinary ones, by their logs."""
+    notes: list[str] = []
+    found: list[tuple[QuicLog, QuicWait]] = []
+    summaries: list[LogSummary] = []
+    waited: dict[str, int] = {}
+    for log in logs:
+        replayed = replay(log)
+        rtt = replayed.shortest_rtt_ns
+        least = _SHORT * rtt if rtt else _SHORT_NS
+        waits = [wait for wait in replayed.waits if wait.duration_ns >= least or at_s is not None]
+        mine: dict[str, int] = {}
+        for wait in waits:
+            if wait.duration_ns >= least:
+                mine[wait.cause] = mine.get(wait.cause, 0) + wait.duration_ns
+        for cause, spent in mine.items():
+            waited[cause] = waited.get(cause, 0) + spent
+        found += [(log, wait) for wait in waits]
+        summaries.append(_summary(log, replayed, mine))
+        prefix = f"{log.name}: " if len(logs) > 1 else ""
+        notes += [f"{prefix}{note}" for note in (*log.notes, *_remarks(log, replayed, waits))]
+    chosen = _at(found, at_s) if at_s is not None else _longest(found, longest)
+    if at_s is not None and not chosen:
+        notes.append(f"at {at_s:g} s no sender waited between two packets")
+    order = sorted(waited, key=lambda cause: (-waited[cause], cause))
+    return Diagnosis(
+        {cause: waited[cause] / 1e9 for cause in order},
+        tuple(_explanation(log, wait) for log, wait in chosen),
+        tuple(dict.fromkeys(notes)),
+        tuple(summaries),
+        waits_known=any(one.segments for one in summaries),
+    )
+
+
+def _at(found: Sequence[tuple[QuicLog, QuicWait]], at_s: float) -> list[tuple[QuicLog, QuicWait]]:
+    return [pair for pair in found if pair[1].start_ns <= at_s * 1e9 < pair[1].end_ns]
+
+
+def _longest(found: Sequence[tuple[QuicLog, QuicWait]], count: int) -> list[tuple[QuicLog, QuicWait]]:
+    """The longest waits, in order of time; ordinary ones only if there are no others."""
+    stalls = [pair for pair in found if pair[1].cause not in ORDINARY or pair[1].disputed] or found
+    kept = sorted(stalls, key=lambda pair: -pair[1].duration_ns)[:count]
+    return sorted(kept, key=lambda pair: (pair[0].name, pair[1].start_ns))
+
+
+def _summary(log: QuicLog, replayed: Replayed, waited: dict[str, int]) -> LogSummary:
+    start, end = replayed.span_ns or (0, 0)
+    seconds = (end - start) / 1e9
+    spent = {cause: ns / 1e9 for cause, ns in waited.items()}
+    longest = sorted(spent, key=lambda cause: -spent[cause])
+    notable = [one for one in longest if one not in ORDINARY and spent[one] >= _NOTABLE * seconds]
+    middle, least = replayed.median_rtt_ns, replayed.shortest_rtt_ns
+    return LogSummary(
+        log.name,
+        seconds,
+        replayed.acknowledged,
+        replayed.packets,
+        replayed.lost,
+        (least / 1e9, middle / 1e9) if middle and least else None,
+        {cause: spent[cause] for cause in dict.fromkeys([*longest[:1], *notable[:1]])},
+        ended=replayed.ended,
+    )
+
+
+def _remarks(log: QuicLog, replayed: Replayed, waits: Sequence[QuicWait]) -> list[str]:
+    """What the reader should know of a log, and where the stack and its packets disagree."""
+    notes = []
+    if not replayed.packets:
+        notes.append("no packet that asks for an acknowledgment is logged, so nothing is known of waits")
+    elif log.by_stack and replayed.received_bytes > replayed.sent_bytes:
+        asked = (
+            f"; the peer said {replayed.peer_blocked} times that it was blocked"
+            if replayed.peer_blocked
+            else ""
+        )
+        notes.append(
+            f"this end received most of the data{asked}: the sender's qlog says what that one waited for"
+        )
+    silent = all(wait.stated in ("", "handshake", "pto") for wait in replayed.waits)
+    if log.by_stack and replayed.packets and silent:
+        notes.append(
+            "the stack says nothing of a full window or a limit; causes are inferred from its packets"
+        )
+    for time, before, after in replayed.collapses[:3]:
+        notes.append(
+            f"persistent congestion: the window fell from {before} to {after} bytes at {time / 1e9:.6f} s"
+        )
+    disputed = [wait for wait in waits if wait.disputed]
+    if disputed:
+        spent = sum(wait.duration_ns for wait in disputed) / 1e9
+        first = max(disputed, key=lambda wait: wait.duration_ns)
+        notes.append(
+            f"in {len(disputed)} of {len(waits)} waits ({length_text(spent)}) the packets do not show "
+            f"what the stack says: the longest at {first.start_ns / 1e9:.6f} s, {first.stated} by the stack, "
+            f"{first.shown} by its packets"
+        )
+    if replayed.contradicted >= max(_FEWEST, _MANY * replayed.statements):
+        notes.append(
+            f"{replayed.contradicted} of {replayed.statements} statements of bytes in flight differ by more "
+            "than two packets from what was sent and neither acknowledged nor declared lost"
+        )
+    return notes
+
+
+def _explanation(log: QuicLog, wait: QuicWait) -> Explanation:
+    steps = [Step(time, text) for time, text in wait.steps]
+    if wait.cwnd is not None and wait.in_flight is not None:
+        text = f"window {wait.cwnd} bytes, {wait.in_flight} in flight"
+        steps.append(Step(wait.start_ns, f"the stack: {text}" if log.by_stack else text))
+    if wait.disputed or (wait.stated and wait.cause != wait.stated):
+        steps.append(Step(wait.end_ns, f"by its packets: {CAUSES[wait.shown]}; by the stack: {wait.stated}"))
+    number = f"packet {wait.next.packet[1]}" if wait.next.packet is not None else "a packet"
+    steps.append(Step(wait.end_ns, f"{number} sent, {wait.next.size} bytes"))
+    return Explanation(
+        log.name,
+        wait.start_ns / 1e9,
+        wait.end_ns / 1e9,
+        wait.cause,
+        CAUSES[wait.cause],
+        wait.certain,
+        tuple(sorted(steps, key=lambda step: step.time_ns)),
+    )
