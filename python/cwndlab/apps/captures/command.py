@@ -23,7 +23,7 @@ LONGEST = 5
 WhatArgument = Annotated[
     str,
     typer.Argument(
-        metavar="STUDY|CAPTURE|QLOG|DIR", help="a study, a pcap, pcapng or qlog file, or what `run -o` was given"
+        metavar="STUDY|CAPTURE|QLOG|DIR", help="a study, a pcap, pcapng or qlog file, or a folder of `run -o`"
     ),
 ]
 FlowOption = Annotated[str | None, typer.Option(metavar="NAME", help="a traffic entry; default: the first")]
