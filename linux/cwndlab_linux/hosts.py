@@ -237,6 +237,8 @@ class Hosts:
             if control:
                 # The sysctl may not name an algorithm that the host keeps to itself; a socket of root's may.
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+            if not tcp["nagle"]:  # accepted sockets have it from their listener
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if tcp["pacing"]:
                 # fq or not: a largest rate, however large, makes TCP pace by itself.
                 sock.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=Q", 1 << 40))

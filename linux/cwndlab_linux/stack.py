@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from cwndlab._core import tcp_profile
 from cwndlab.base.laws import kernel_law
 from cwndlab.study.knobs import alternative_name
 
@@ -242,6 +243,25 @@ def _recovery(stack: Stack, tcp: Tcp) -> str:
     return studys if same else f"{own} with PRR"
 
 
+#: Knobs that a kernel follows, that are the kernel's own ways, or of which another line speaks.
+_FOLLOWED = frozenset(
+    "ack_policy ecn handshake header_bytes initial_ssthresh_segments initial_window limited_transmit linux_details "
+    "max_window mss nagle pacing receive_buffer_bytes recovery rto sack timestamps trains window_law "
+    "window_scale".split()
+)
+
+
+def _unfollowed(tcp: Tcp) -> list[str]:
+    """The knobs of a study's TCP that differ from today's Linux and that a kernel does not follow."""
+    usual = json.loads(tcp_profile("linux-6"))
+    law = alternative_name(tcp["window_law"])
+    if law == "reno":
+        usual["slow_start"] = "standard"
+    elif law != "cubic-linux":  # DCTCP's is Reno's; the others replace it
+        del usual["slow_start"]
+    return sorted(key for key in usual.keys() - _FOLLOWED if tcp[key] != usual[key])
+
+
 def differences(stack: Stack, configs: list[Tcp]) -> list[str]:
     """What a study's TCP asks for and this kernel set-up does otherwise, in words, for the record."""
     return sorted({note for tcp in configs for note in _differences(stack, tcp)})
@@ -280,6 +300,8 @@ def _differences(stack: Stack, tcp: Tcp) -> Iterator[str]:
         yield "the first slow-start threshold is the kernel's (infinite)"
     if sends_ect1(tcp):
         yield "the kernel sends ECT(0); the router turns it into ECT(1) as it enters"
+    if not stack.sack_of_study and (own := _unfollowed(tcp)):  # linux-1998 is unlike any TCP of today
+        yield f"the kernel has its own {', '.join(own)}; the study sets {'it' if len(own) == 1 else 'them'} otherwise"
     rto = tcp["rto"]
     if rto["initial_ns"] != 1_000_000_000 or rto["tick_ns"] or rto["min_ns"] != 200_000_000:
         yield "the retransmission timer is the kernel's: 1 s at first, at least 0.2 s, no coarse clock"

@@ -97,6 +97,23 @@ def test_what_the_kernel_does_otherwise_is_said() -> None:
     assert "the kernel has SACK, the study's TCP not" in said and any("RACK-TLP" in n for n in said)
 
 
+def test_knobs_that_no_kernel_follows_are_named() -> None:
+    def own(**knobs: Any) -> list[str]:
+        notes = stack.differences(stack_file.load("linux-laws"), [tcp("linux-6", **knobs)])
+        return [note for note in notes if "its own" in note]
+
+    assert own(nagle=False, mss=536, initial_window={"segments": 2}, trains="linux") == []
+    assert own(max_train_segments=1) == [
+        "the kernel has its own max_train_segments; the study sets it otherwise"
+    ]
+    assert own(dsack=False, fin="never") == [
+        "the kernel has its own dsack, fin; the study sets them otherwise"
+    ]
+    # HyStart is part of CUBIC; BBR's start replaces it
+    assert own(slow_start="standard") == ["the kernel has its own slow_start; the study sets it otherwise"]
+    assert own(window_law="reno", slow_start="standard") == own(window_law="bbr1") == []
+
+
 def test_a_recovery_that_no_kernel_has_is_named_with_the_kernels_own() -> None:
     old, modern = stack_file.load("linux-1998"), stack_file.load("linux-stock")
     assert (

@@ -172,6 +172,21 @@ def test_the_end_of_an_answer_waits_for_nothing_as_in_the_simulator() -> None:
     assert rates["simulator"] == rates["linux-virtual"] == pytest.approx(23.7, abs=0.2)
 
 
+@pytest.mark.usefixtures("virtual")
+def test_small_requests_wait_for_acknowledgments_unless_nagle_is_off_as_in_the_simulator() -> None:
+    app = 'app = { kind = "pipeline", request = "100B", response = "2000B", depth = 4 }'
+    text = ANSWERS.replace('app = { kind = "rr", request = "300B", response = "2000B" }', app)
+    assert app in text
+    rates = {}
+    for nagle in (True, False):
+        knob = f'profile = "linux-6"\nnagle = {str(nagle).lower()}'
+        study = cwndlab.Study.from_toml(text.replace('profile = "linux-6"', knob))
+        for backend in ("simulator", "linux-virtual"):
+            ((rates[nagle, backend],),) = cwndlab.run(study, backend=backend).results.data.values()
+    assert rates[True, "simulator"] == rates[True, "linux-virtual"] < 50
+    assert rates[False, "simulator"] == rates[False, "linux-virtual"] > 80
+
+
 NO_ANSWER = """
 title = "No answer"
 dumbbell = { rate = "1Mbps", rtt = "20ms", flows = [{ name = "flow", cc = "reno" }] }

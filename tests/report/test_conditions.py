@@ -110,3 +110,32 @@ def test_the_congestion_control_and_the_stack_of_a_flow_with_a_name_are_named() 
         """
     )
     assert flows == "flow (noq cubic, stream window 64 MB), old (reno), plain, tested and both"
+
+
+def test_a_parameter_is_written_as_its_value_and_left_to_the_tables_where_it_varies() -> None:
+    text = """
+        [parameters]
+        late = "4s"
+        speed = 20
+        law = ["reno", "cubic"]
+        n = 2
+        nagle = true
+        [dumbbell]
+        rate = "{speed}Mbps"
+        rtt = "{n}ms"
+        buffer = "$n"
+        loss = "$n"
+        flows = [
+            { name = "a", start = "$late", count = "$n", tcp = { nagle = "$nagle", mss = "= 100 * n" } },
+            { name = "b", cc = "$law", bytes = "= 2 * n" },
+        ]
+        [axes.n]
+        sets = "parameters.n"
+        values = [1, 2]
+    """
+    assert words(text) == ("20 Mbps, drop-tail", "a (start 4 s, nagle on) and b")
+    fixed = text.split("[axes.n]")[0]
+    assert words(fixed) == (
+        "20 Mbps, 2 ms, drop-tail, loss 2, buffer 2 BDP",
+        "2 × a (start 4 s, nagle on) and b",
+    )

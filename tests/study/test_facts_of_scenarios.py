@@ -121,6 +121,7 @@ def test_flows_are_found_by_their_name_or_that_of_an_instance() -> None:
         ({"kind": "web"}, "page", False),
         ({"kind": "rr"}, "transaction", False),
         ({"kind": "crr"}, "transaction", False),
+        ({"kind": "pipeline"}, "transaction", False),
         ({"kind": "cbr"}, None, True),
         ({"kind": "cbr", "from": "server"}, None, False),
         ({"kind": "short-flows"}, "file", True),

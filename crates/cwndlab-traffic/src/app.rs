@@ -13,6 +13,7 @@ use crate::ecn::EcnField;
 use crate::error::AppError;
 use crate::event::{Command, Event};
 use crate::ftp::{Ftp, FtpSpec};
+use crate::pipeline::{Pipeline, PipelineSpec};
 use crate::program::{Program, ProgramSpec};
 use crate::rr::{Rr, RrSpec};
 use crate::short_flows::{ShortFlows, ShortFlowsSpec};
@@ -108,6 +109,8 @@ applications! {
         Crr(Box<Crr>),
         /// Requests and responses over one connection.
         Rr(Box<Rr>),
+        /// Requests on one connection, several under way at once.
+        Pipeline(Box<Pipeline>),
         /// Short flows.
         ShortFlows(Box<ShortFlows>),
         /// Unresponsive traffic.
@@ -126,6 +129,8 @@ applications! {
         Crr(Box<CrrSpec>) => Crr,
         /// Requests and responses over one persistent connection (netperf's `TCP_RR`).
         Rr(Box<RrSpec>) => Rr,
+        /// Requests over one persistent connection, several of them under way at once (netperf's `TCP_RR` with a burst).
+        Pipeline(Box<PipelineSpec>) => Pipeline,
         /// Transfers that arrive as a Poisson process.
         ShortFlows(Box<ShortFlowsSpec>) => ShortFlows,
         /// Datagrams at a constant bit rate.

@@ -82,6 +82,9 @@ pub enum AppError {
     /// A number of connections that is 0 or too large.
     #[error("fan_out is {0}; it must be in 1..={MAX_INLINE_OBJECTS}")]
     FanOut(u32),
+    /// A number of requests under way that is 0 or too large.
+    #[error("depth is {0}; it must be in 1..={MAX_INLINE_OBJECTS}")]
+    Depth(u32),
     /// The distribution of a field is invalid.
     #[error("{field}: {error}")]
     Field {

@@ -82,7 +82,9 @@ def completed_objects(app: object) -> str | None:
         return "file"
     if is_unresponsive(app) or (app.get("kind") == "bulk" and not {"bytes", "segments"} & app.keys()):
         return None
-    return {"web": "page", "rr": "transaction", "crr": "transaction"}.get(str(app.get("kind")), "file")
+    if app.get("kind") in ("rr", "pipeline", "crr"):
+        return "transaction"
+    return "page" if app.get("kind") == "web" else "file"
 
 
 def sends_from_client(app: Mapping[str, Any]) -> bool:

@@ -18,6 +18,7 @@ _SIZES: Mapping[str, tuple[str, Kind]] = {
     "ftp": ("file_bytes", "file"),
     "short-flows": ("flow_bytes", "file"),
     "rr": ("response_bytes", "transaction"),
+    "pipeline": ("response_bytes", "transaction"),
 }
 #: For each application the key that gives the pause before an object, and the object's kind in the records.
 _PAUSES: Mapping[str, tuple[str, Kind]] = {"web": ("think_s", "page"), "ftp": ("pause_s", "file")}

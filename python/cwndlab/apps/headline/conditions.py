@@ -25,6 +25,12 @@ def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     The tables of the report list what an axis varies; here its key is named.
     """
     varied = _varied(tables)
+    parameters = {
+        name: value
+        for name, value in _pairs(tables.get("parameters"))
+        if f"parameters.{name}" not in varied and not _is_varied(value)
+    }
+    tables = {key: _filled(value, parameters) for key, value in tables.items()}
     name = next((name for name in NETWORKS if isinstance(tables.get(name), Mapping)), None)
     if name is not None:
         own = _last_parts(varied, name) | _last_parts(varied, "topology.links.bottleneck")
@@ -32,6 +38,19 @@ def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     else:
         network = [", ".join(_links(tables, varied)), *_traffic(tables)]
     return tuple(filter(None, (*network, ", ".join(_tcp(tables)))))
+
+
+def _filled(value: Any, parameters: Mapping[str, object]) -> Any:
+    """A value with these parameters in place of their names, as "$rate" and "{rate}Mbps"."""
+    if isinstance(value, Mapping):
+        return {key: _filled(part, parameters) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_filled(part, parameters) for part in value]
+    if not isinstance(value, str):
+        return value
+    if value.startswith("$") and value[1:] in parameters:
+        return parameters[value[1:]]
+    return re.sub(r"\{(\w+)\}", lambda found: str(parameters.get(found[1], found[0])), value)
 
 
 def _varied(tables: Mapping[str, Any]) -> dict[str, str]:
@@ -65,12 +84,12 @@ def _network(section: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[
         value = section.get(key, "drop-tail" if key == "queue" else None)
         if key in varied:
             yield f"{key} by {varied[key]}"
-        elif isinstance(value, list):
-            continue  # an axis, which the tables show
+        elif _is_varied(value):
+            continue  # the tables show it
         elif value is not None:
             yield f"preset {value}" if key == "preset" else _value_text(value)
     for key, value in section.items():
-        if key in (*_PLAIN, "hops", "flows", "cross", "buffer") or isinstance(value, list):
+        if key in (*_PLAIN, "hops", "flows", "cross", "buffer") or _is_varied(value):
             if key == "down":
                 yield f"down in {len(value)} intervals"
             continue
@@ -80,7 +99,7 @@ def _network(section: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[
         yield f"buffer by {varied['buffer']}"
     elif isinstance(buffer, int | float):
         yield f"buffer {buffer:g} BDP"
-    elif isinstance(buffer, str):
+    elif isinstance(buffer, str) and not _is_open(buffer):
         yield f"buffer {space_unit(buffer)}"
 
 
@@ -107,12 +126,13 @@ def _flow_text(flow: Mapping[str, Any]) -> str:
     own += [
         f"{_words(key)} {_value_text(value)}"
         for key, value in flow.items()
-        if key not in _OF_NAME and key not in ("app", "tcp", "down") and not isinstance(value, list)
+        if key not in _OF_NAME and key not in ("app", "tcp", "down") and not _is_varied(value)
     ]
     app = flow.get("app")
     if isinstance(app, Mapping):
         own.append(str(app.get("kind", "application")))
-    own += [f"{_words(key)} {_value_text(value)}" for key, value in _pairs(flow.get("tcp"))]
+    knobs = [(key, value) for key, value in _pairs(flow.get("tcp")) if not _is_varied(value)]
+    own += [f"{_words(key)} {_value_text(value)}" for key, value in knobs]
     if flow.get("down"):
         own.append("with outages")
     return f"{name} ({', '.join(own)})" if own and name else name
@@ -150,21 +170,26 @@ def _link(link: Mapping[str, Any], varied: Mapping[str, str], at: str, side: str
     for key, value in link.items():
         if (title := varied.get(f"{at}.{key}")) is not None:
             yield f"{side}{_words(key)} by {title}"
-        elif key in ("rate", "delay") and not isinstance(value, list) and not _is_open(value):
+        elif key in ("rate", "delay") and not _is_varied(value):
             yield f"{side and side + key + ' '}{_value_text(value)}"
-        elif key == "queue" and not isinstance(value, list):
+        elif key == "queue" and not _is_varied(value):
             yield f"{side and side + 'queue '}{_value_text(value)}"
         elif key == "impairments":
             yield from (f"{side}{_value_text(impairment)}" for impairment in _list_of_tables(value))
 
 
 def _is_open(value: object) -> bool:
-    """Whether a value, or a part of it, refers to an axis, as "$iw" and "{rate}Mbps" do."""
+    """Whether a value, or a part of it, refers to an axis, as "$iw", "{rate}Mbps" and "= 2 * n" do."""
     if isinstance(value, Mapping):
         return any(_is_open(part) for part in value.values())
     if isinstance(value, list):
         return any(_is_open(part) for part in value)
-    return isinstance(value, str) and re.search(r"\$[a-z]|\{[a-z]|\w\(", value) is not None
+    return isinstance(value, str) and re.search(r"^=|\$[a-z]|\{[a-z]|\w\(", value) is not None
+
+
+def _is_varied(value: object) -> bool:
+    """Whether a value is a list, which makes an axis, or refers to one."""
+    return isinstance(value, list) or _is_open(value)
 
 
 def _traffic(tables: Mapping[str, Any]) -> Iterator[str]:
@@ -176,7 +201,7 @@ def _traffic(tables: Mapping[str, Any]) -> Iterator[str]:
 def _tcp(tables: Mapping[str, Any]) -> Iterator[str]:
     """TCP's knobs for all flows."""
     for key, value in _pairs(tables.get("tcp")):
-        if key not in ("groups", "defaults") and not isinstance(value, list) and not _is_open(value):
+        if key not in ("groups", "defaults") and not _is_varied(value):
             yield f"{_words(key)} {_value_text(value)}"
 
 
