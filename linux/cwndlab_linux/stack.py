@@ -245,9 +245,9 @@ def _recovery(stack: Stack, tcp: Tcp) -> str:
 
 #: Knobs that a kernel follows, that are the kernel's own ways, or of which another line speaks.
 _FOLLOWED = frozenset(
-    "ack_policy ecn handshake header_bytes initial_ssthresh_segments initial_window limited_transmit linux_details "
-    "max_window mss nagle pacing receive_buffer_bytes recovery rto sack timestamps trains window_law "
-    "window_scale".split()
+    "ack_policy ecn handshake header_bytes initial_ssthresh_segments initial_window limited_transmit "
+    "linux_details max_window mss nagle pacing receive_buffer_bytes recovery rto sack timestamps trains "
+    "window_law window_scale".split()
 )
 
 
@@ -300,8 +300,10 @@ def _differences(stack: Stack, tcp: Tcp) -> Iterator[str]:
         yield "the first slow-start threshold is the kernel's (infinite)"
     if sends_ect1(tcp):
         yield "the kernel sends ECT(0); the router turns it into ECT(1) as it enters"
-    if not stack.sack_of_study and (own := _unfollowed(tcp)):  # linux-1998 is unlike any TCP of today
-        yield f"the kernel has its own {', '.join(own)}; the study sets {'it' if len(own) == 1 else 'them'} otherwise"
+    unfollowed = [] if stack.sack_of_study else _unfollowed(tcp)  # linux-1998 is unlike any TCP of today
+    if unfollowed:
+        them = "it" if len(unfollowed) == 1 else "them"
+        yield f"the kernel has its own {', '.join(unfollowed)}; the study sets {them} otherwise"
     rto = tcp["rto"]
     if rto["initial_ns"] != 1_000_000_000 or rto["tick_ns"] or rto["min_ns"] != 200_000_000:
         yield "the retransmission timer is the kernel's: 1 s at first, at least 0.2 s, no coarse clock"
