@@ -1,6 +1,6 @@
-"""`make images`: the pictures of the README and the manual: its study, and one of each memo's report.
+"""`make images`: the pictures of the README and the manual: its study, one of each memo's report, and of each recipe.
 
-It also renews the quickstart's table, which is of the same study.
+It also renews the quickstart's table, which is of the README's study.
 
 Slim: without the labels of single marks, to a hundredth of a pixel. One moves: the windows and the queue of a
 run of the README's study, drawn as time passes.
@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import cwndlab
+from cwndlab.apps.packets.over_time import with_figures
 from cwndlab.report.canvas import field, look_by_name, mark, mark_chart
 from cwndlab.report.drawing import draw_svg
 from cwndlab.report.palette import PALETTE, PLAIN
@@ -37,6 +38,30 @@ def question() -> cwndlab.Study:
     """The README's study."""
     (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)
     return cwndlab.Study.from_toml(text)
+
+
+def recipes() -> dict[str, str]:
+    """The study files of the recipes, by title."""
+    page = (ROOT / "docs/guide/recipes.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"^### (.+?)\n.*?^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
+
+
+def recipe_picture(text: str, replicates: int | None = None) -> str:
+    """The first figure of a recipe; what happens over time, if it has a single cell."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "study.toml").write_text(text, encoding="utf-8")
+        # A trace of LTE as the recipe asks for: an opportunity every 2 ms for a second, again and again.
+        Path(folder, "up.trace").write_text("".join(f"{2 * k}\n" for k in range(1, 500)), encoding="utf-8")
+        study = cwndlab.Study.load(Path(folder))
+        if not study.outline.figures:
+            study = with_figures(study, ["base"])
+        run = study.run(replicates=replicates)
+        return run.figure(run.plan.study.outline.figures[0].id).svg
+
+
+def slug(title: str) -> str:
+    """A recipe's title as the name of a file."""
+    return "-".join(re.findall(r"[a-z0-9]+", title.lower()))
 
 
 def table(report: str) -> None:
@@ -112,6 +137,8 @@ def main() -> None:
     for name, cells in PICTURES.items():
         study, _, figure = name.partition("-")
         write(name, cwndlab.run(study, changes=cells).figure(figure).svg)
+    for title, text in recipes().items():
+        write(f"recipes/{slug(title)}", recipe_picture(text))
 
 
 if __name__ == "__main__":
