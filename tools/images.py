@@ -1,4 +1,4 @@
-"""`make images`: the pictures of the README and the manual: its study, one of each memo's report, and of each recipe.
+"""`make images`: the pictures of the README and the manual: its study, reports of the memos, and the recipes.
 
 It also renews the quickstart's table, which is of the README's study.
 
