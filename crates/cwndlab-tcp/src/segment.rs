@@ -177,3 +177,42 @@ impl std::ops::DerefMut for Segment {
         &mut self.header
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_accecn_option_has_three_bytes_for_each_counter_and_is_padded_to_words() {
+        let bytes = |fields| AccEcnOption { fields, ..AccEcnOption::default() }.padded_bytes();
+        assert_eq!([0, 1, 2, 3].map(bytes), [4, 8, 8, 12]);
+    }
+
+    #[test]
+    fn the_ace_field_is_ae_cwr_and_ece_from_the_left() {
+        for ace in 0..8 {
+            let flags = Flags::of_ace(ace);
+            assert_eq!(flags.ace(), ace);
+            let set = [Flags::AE, Flags::CWR, Flags::ECE].map(|flag| u8::from(flags.has(flag)));
+            assert_eq!(set[0] * 4 + set[1] * 2 + set[2], ace);
+            assert_eq!((flags | Flags::ACK | Flags::SYN | Flags::FIN | Flags::PSH | Flags::RST).ace(), ace);
+        }
+        assert!((Flags::SYN | Flags::ACK).has(Flags::SYN | Flags::ACK) && !Flags::SYN.has(Flags::SYN | Flags::ACK));
+    }
+
+    #[test]
+    fn a_timestamp_is_older_by_less_than_half_of_the_numbers() {
+        let is_older = |ts_val, than| Header { ts_val, ..Header::default() }.is_older_than(than);
+        assert!(is_older(4, 5) && !is_older(5, 5) && !is_older(6, 5));
+        assert!(is_older(u32::MAX, 0) && !is_older(0, u32::MAX));
+        assert!(is_older(0, 0x7fff_ffff) && is_older(0, 0x8000_0000) && !is_older(0, 0x8000_0001));
+    }
+
+    #[test]
+    fn blocks_in_use_are_the_first_ones() {
+        let mut sack = SackBlocks { len: 2, blocks: [(1, 2), (5, 7), (9, 10), (0, 0)] };
+        assert_eq!(sack.as_slice(), [(1, 2), (5, 7)]);
+        sack.as_mut_slice()[1] = (5, 8);
+        assert_eq!(sack.as_slice(), [(1, 2), (5, 8)]);
+    }
+}

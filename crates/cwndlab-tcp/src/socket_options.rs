@@ -38,3 +38,31 @@ impl SocketOptions {
         self.records.iter().find(|end| **end > start).map_or(u64::MAX, |end| end - start)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_belongs_to_the_record_that_ends_after_it() {
+        let socket = SocketOptions { records: VecDeque::from([101, 151, 1151]), ..SocketOptions::default() };
+        let left = [1, 100, 101, 150, 151, 1150, 1151].map(|start| socket.record_left(start));
+        assert_eq!(left, [100, 1, 50, 1, 1000, 1, u64::MAX]);
+        assert_eq!(SocketOptions::default().record_left(1), u64::MAX);
+    }
+
+    #[test]
+    fn a_small_segment_waits_while_corked_or_more_is_to_come_unless_it_was_pushed() {
+        for (corked, more, pushed, holds) in [
+            (false, false, false, false),
+            (true, false, false, true),
+            (false, true, false, true),
+            (true, true, false, true),
+            (true, true, true, false),
+            (false, true, true, false),
+        ] {
+            let socket = SocketOptions { corked, more, pushed, ..SocketOptions::default() };
+            assert_eq!(socket.holds(), holds, "{corked} {more} {pushed}");
+        }
+    }
+}

@@ -9,6 +9,7 @@ use crate::queue::{CbqClassConfig, CbqConfig, CodelConfig, DropTailConfig, RedCo
 use crate::test_packet::TestPacket;
 use crate::Ecn;
 
+mod paths;
 mod settled;
 
 fn drop_tail(limit: u64) -> QueueConfig {

@@ -164,3 +164,37 @@ fn only_one_reduction_is_made_for_the_losses_of_a_window() {
     };
     assert!((0..6).all(|_| !take_kind(&mut s, AckKind::Duplicate).began), "RFC 6582, section 3.2, step 4");
 }
+
+/// Whether a timeout, the `retries`-th in a row, finds the window reduced already.
+fn has_reduced(cfg: &TcpConfig, s: &mut Sender, recovery: &mut Recovery, una: u64, retries: u8) -> bool {
+    s.snd.una = una;
+    recovery.has_reduced(&mut s.view(cfg), retries)
+}
+
+#[test]
+fn a_timeout_finds_the_window_reduced_until_the_data_of_the_episode_is_acknowledged() {
+    let cfg = config(RecoveryKind::Rack);
+    // In recovery, up to the last byte that was outstanding when it began (500).
+    for (una, reduced) in [(1, true), (500, true), (501, false)] {
+        let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
+        assert!(!has_reduced(&cfg, &mut s, &mut recovery, 1, 1), "nothing was lost yet");
+        block(&cfg, &mut s, &mut recovery, MS(100), (201, 501));
+        assert!(recovery.in_recovery());
+        assert_eq!(has_reduced(&cfg, &mut s, &mut recovery, una, 1), reduced, "{una}");
+    }
+    // After a timeout, only another one in a row: the first timeout after progress is a loss of its own.
+    for (una, retries, reduced) in
+        [(1, 1, false), (1, 2, true), (101, 1, false), (101, 2, true), (500, 2, true), (501, 2, false)]
+    {
+        let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
+        recovery.on_timeout(&mut s.view(&cfg), MS(200));
+        assert!(recovery.shown().in_loss);
+        assert_eq!(has_reduced(&cfg, &mut s, &mut recovery, una, retries), reduced, "{una}, {retries}");
+    }
+    // Other algorithms leave that to the count of timeouts in a row.
+    for kind in RecoveryKind::ALL.iter().copied().filter(|kind| *kind != RecoveryKind::Rack) {
+        let cfg = config(kind);
+        let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
+        assert!(!has_reduced(&cfg, &mut s, &mut recovery, 1, 2), "{kind:?}");
+    }
+}

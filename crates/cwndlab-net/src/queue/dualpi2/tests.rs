@@ -79,6 +79,35 @@ fn low_latency_packets_go_first_but_the_classic_queue_keeps_its_share() {
     assert!((98..=102).contains(&classic), "{classic} of 1000");
 }
 
+/// Returns the share of the classic queue in the bytes sent while both queues wait; its packets are of `classic` bytes,
+/// the others of `low` bytes.
+fn classic_share_of_bytes(mut queue: DualPi2<TestPacket>, classic: u32, low: u32) -> f64 {
+    let mut dropped = Vec::new();
+    for id in 0..4000 {
+        for (bytes, ecn) in [(classic, Ecn::NotEct), (low, Ecn::Ect1)] {
+            queue.enqueue(Time::ZERO, TestPacket { bytes, ..packet(id, ecn) }, &mut dropped);
+        }
+    }
+    let (mut of_classic, mut all) = (0.0, 0.0);
+    while queue.classic.fifo.len() > 0 && queue.low.fifo.len() > 0 {
+        let sent = queue.dequeue(Time::ZERO, &mut dropped).unwrap().packet;
+        all += f64::from(sent.bytes);
+        of_classic += if sent.ecn == Ecn::NotEct { f64::from(sent.bytes) } else { 0.0 };
+    }
+    of_classic / all
+}
+
+#[test]
+fn the_share_of_the_classic_queue_is_one_of_bytes() {
+    for (classic, low) in [(1500, 1500), (1500, 100), (100, 1500), (700, 300)] {
+        let share = classic_share_of_bytes(fixed(0.0), classic, low);
+        assert!((share - 0.1).abs() < 0.01, "{classic} and {low} bytes: {share}");
+    }
+    let config = DualPi2Config { alpha: 0.0, beta: 0.0, classic_share: 0.3, ..DualPi2Config::default() };
+    let share = classic_share_of_bytes(DualPi2::new(config, RATE, 1), 700, 300);
+    assert!((share - 0.3).abs() < 0.01, "{share}");
+}
+
 #[test]
 fn nothing_is_owed_to_a_queue_that_had_nothing_to_send() {
     let mut queue = fixed(0.0);
