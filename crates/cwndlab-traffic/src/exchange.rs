@@ -103,3 +103,117 @@ pub(crate) fn conn_of(event: Event) -> Option<u32> {
         Event::Start | Event::Timer | Event::End => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Side::{Client, Server};
+
+    const NONE: Losses = Losses { retransmits: 0, timeouts: 0 };
+    const SOME: Losses = Losses { retransmits: 3, timeouts: 1 };
+
+    fn delivered(side: Side, total: u64) -> Event {
+        Event::Delivered { conn: 7, side, total, losses: SOME }
+    }
+
+    /// Takes events one by one. Returns what each means, and the commands that it causes.
+    fn take<const N: usize>(exchange: &mut Exchange, events: [Event; N]) -> [(Step, Vec<Command>); N] {
+        events.map(|event| {
+            let mut out = Vec::new();
+            (exchange.handle(event, &mut out), out)
+        })
+    }
+
+    #[test]
+    fn the_server_answers_once_it_has_the_whole_request() {
+        for (closes, with_response) in [(ServerCloses::WithResponse, true), (ServerCloses::AfterResponse, false)] {
+            let mut exchange = Exchange::new(300, 5000, false, closes);
+            let write = Command::Write { conn: 7, side: Client, bytes: 300 };
+            let notices = [
+                Command::NotifyAt { conn: 7, side: Server, total: 300 },
+                Command::NotifyAt { conn: 7, side: Client, total: 5000 },
+            ];
+            let close = Command::Close { conn: 7, side: Server };
+            let mut answer = vec![Command::Write { conn: 7, side: Server, bytes: 5000 }];
+            answer.extend(with_response.then_some(close));
+            let seen = take(
+                &mut exchange,
+                [
+                    Event::Established { conn: 7, side: Server },
+                    Event::Established { conn: 7, side: Client },
+                    delivered(Server, 299),
+                    delivered(Server, 300),
+                    delivered(Server, 300),
+                    delivered(Client, 4999),
+                    delivered(Client, 5000),
+                    delivered(Client, 5000),
+                ],
+            );
+            let last = if with_response { vec![] } else { vec![close] };
+            assert_eq!(
+                seen,
+                [
+                    (Step::Quiet, vec![]),
+                    (Step::Requested, vec![write, notices[0], notices[1]]),
+                    (Step::Quiet, vec![]),
+                    (Step::Quiet, answer),
+                    (Step::Quiet, vec![]),
+                    (Step::Quiet, vec![]),
+                    (Step::Complete(SOME), last),
+                    (Step::Quiet, vec![]),
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn the_first_data_is_told_once_and_the_rest_is_asked_for_unless_it_is_there() {
+        let start = Event::Established { conn: 7, side: Client };
+        let mut exchange = Exchange::new(300, 5000, true, ServerCloses::WithResponse);
+        let seen =
+            take(&mut exchange, [start, delivered(Client, 1448), delivered(Client, 2896), delivered(Client, 5000)]);
+        assert_eq!(seen[0].1[2], Command::NotifyAt { conn: 7, side: Client, total: 1 });
+        let rest = Command::NotifyAt { conn: 7, side: Client, total: 5000 };
+        assert_eq!(seen[1], (Step::First { losses: SOME, complete: false }, vec![rest]));
+        assert_eq!(seen[2..], [(Step::Quiet, vec![]), (Step::Complete(SOME), vec![])]);
+        let mut small = Exchange::new(300, 500, true, ServerCloses::AfterResponse);
+        let [first, again] = take(&mut small, [delivered(Client, 500), delivered(Client, 500)]);
+        let close = Command::Close { conn: 7, side: Server };
+        assert_eq!(first, (Step::First { losses: SOME, complete: true }, vec![close]));
+        assert_eq!(again, (Step::Quiet, vec![]));
+    }
+
+    #[test]
+    fn the_client_closes_after_the_server_and_what_ends_before_the_response_is_lost() {
+        let finished = Event::Finished { conn: 7, failed: false, losses: NONE };
+        let mut exchange = Exchange::new(300, 500, false, ServerCloses::WithResponse);
+        let closed = Event::PeerClosed { conn: 7, side: Client };
+        let seen = take(&mut exchange, [finished, closed, delivered(Client, 500), finished]);
+        assert_eq!(seen[0].0, Step::Gone { lost: true, losses: NONE });
+        assert_eq!(seen[1], (Step::Closed, vec![Command::Close { conn: 7, side: Client }]));
+        assert_eq!(seen[3].0, Step::Gone { lost: false, losses: NONE });
+        assert_eq!(take(&mut exchange, [Event::PeerClosed { conn: 7, side: Server }]), [(Step::Quiet, vec![])]);
+    }
+
+    #[test]
+    fn an_event_of_a_connection_names_its_slot() {
+        let of_connections = [
+            Event::Established { conn: 7, side: Client },
+            delivered(Client, 1),
+            Event::Answered { conn: 7, number: 0, complete: true, losses: NONE },
+            Event::Arrived { conn: 7, number: 0 },
+            Event::PeerClosed { conn: 7, side: Server },
+            Event::Finished { conn: 7, failed: false, losses: NONE },
+        ];
+        assert!(of_connections.into_iter().all(|event| conn_of(event) == Some(7)));
+        assert!([Event::Start, Event::Timer, Event::End].into_iter().all(|event| conn_of(event).is_none()));
+    }
+
+    #[test]
+    fn losses_are_added_and_subtracted_each_for_itself() {
+        let more = Losses { retransmits: 5, timeouts: 1 };
+        assert_eq!(SOME.plus(more), Losses { retransmits: 8, timeouts: 2 });
+        assert_eq!(more.since(SOME), Losses { retransmits: 2, timeouts: 0 });
+        assert_eq!(SOME.since(more), NONE);
+    }
+}

@@ -220,6 +220,42 @@ fn udp_headers(row: &SegmentRow, connection: u32, flow: Flow) -> (Vec<u8>, u32) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::{AccEcnCounts, Sack};
+    use crate::samples;
+    use crate::tables::SegmentEvent;
+
+    const FLOW: Flow = Flow { client: 0, server: 258, traffic: 2, datagrams: false };
+
+    fn row() -> SegmentRow {
+        samples::segment(0, SegmentEvent::Send)
+    }
+
+    fn built(row: &SegmentRow, connection: u32) -> (Vec<u8>, u32) {
+        headers(row, connection, FLOW, &mut Scaling::default())
+    }
+
+    fn short(bytes: &[u8], at: usize) -> u16 {
+        u16::from_be_bytes([bytes[at], bytes[at + 1]])
+    }
+
+    fn long(bytes: &[u8], at: usize) -> u32 {
+        u32::from(short(bytes, at)) << 16 | u32::from(short(bytes, at + 2))
+    }
+
+    /// The sum of RFC 1071 over words, with the checksum in place: 0xffff if that is right.
+    fn sum(bytes: &[u8]) -> u32 {
+        let padded = [bytes, &[0]].concat();
+        let mut sum: u32 = padded.chunks_exact(2).map(|pair| u32::from(short(pair, 0))).sum();
+        while sum >> 16 > 0 {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum
+    }
+
+    fn sum_with_pseudo_header(packet: &[u8], payload: u32) -> u32 {
+        let length = (packet.len() - 20) as u16 + payload as u16;
+        sum(&[&packet[12..20], &[0, packet[9]], &length.to_be_bytes(), &packet[20..]].concat())
+    }
 
     #[test]
     fn every_traffic_entry_has_a_port_however_many_there_are() {
@@ -227,5 +263,105 @@ mod tests {
             let flow = Flow { client: 0, server: 1, traffic, datagrams: false };
             assert_eq!(server_port(flow), port, "entry {traffic}");
         }
+    }
+
+    #[test]
+    fn every_connection_has_a_port_and_every_node_an_address() {
+        for (connection, port) in [(0, 10_000), (1, 10_001), (55_535, 65_535), (55_536, 10_000), (55_537, 10_001)] {
+            for from_client in [true, false] {
+                let (bytes, _) = built(&SegmentRow { from_client, ..row() }, connection);
+                let (client, server) = if from_client { (0, 1) } else { (1, 0) };
+                assert_eq!(bytes[12 + 4 * client..][..4], [10, 0, 0, 1]);
+                assert_eq!(bytes[12 + 4 * server..][..4], [10, 0, 1, 3]);
+                assert_eq!((short(&bytes, 20 + 2 * client), short(&bytes, 20 + 2 * server)), (port, 5003));
+            }
+        }
+    }
+
+    #[test]
+    fn checksums_of_ip_tcp_and_udp_are_right_with_payload_of_zeros() {
+        for len in [0, 1, 536, 1447] {
+            let (bytes, total) = built(&SegmentRow { len, seq: 77, ack: 99, ecn: 3, ts_val: Some(8), ..row() }, 3);
+            assert_eq!((total, bytes.len(), u32::from(short(&bytes, 2))), (52 + len, 52, total));
+            assert_eq!((sum(&bytes[..20]), sum_with_pseudo_header(&bytes, len)), (0xffff, 0xffff), "{len}");
+            assert_eq!((bytes[0], bytes[1], bytes[8], bytes[9]), (0x45, 3, 64, 6));
+            let flow = Flow { datagrams: true, ..FLOW };
+            let (bytes, total) = headers(&SegmentRow { len, ..row() }, 3, flow, &mut Scaling::default());
+            assert_eq!((total, bytes.len(), u32::from(short(&bytes, 24))), (28 + len, 28, 8 + len));
+            assert_eq!((sum(&bytes[..20]), sum_with_pseudo_header(&bytes, len)), (0xffff, 0xffff), "{len}");
+            assert_eq!(bytes[9], 17);
+        }
+        let (bytes, total) = built(&SegmentRow { len: 70_000, ..row() }, 3);
+        assert_eq!((total, short(&bytes, 2)), (70_040, 0));
+    }
+
+    #[test]
+    fn numbers_count_from_the_syn_and_wrap() {
+        for (offset, number) in [(0, 1), (1448, 1449), (u64::from(u32::MAX), 0), (1 << 32, 1)] {
+            let (bytes, _) = built(&SegmentRow { seq: offset, ack: offset, ..row() }, 0);
+            assert_eq!((long(&bytes, 24), long(&bytes, 28)), (number, number), "{offset}");
+        }
+        let (syn, _) = built(&SegmentRow { seq: 5, ack: 5, flags: SYN, ..row() }, 0);
+        assert_eq!((long(&syn, 24), long(&syn, 28)), (0, 0));
+    }
+
+    #[test]
+    fn flags_are_where_they_are_in_the_header() {
+        let (bytes, _) = built(&SegmentRow { flags: ACK | AE | 0x40, ..row() }, 0);
+        assert_eq!((bytes[32], bytes[33]), (5 << 4 | 1, ACK | 0x40));
+        let (bytes, _) = built(&SegmentRow { flags: RST | ACK, window_bytes: 400, ..row() }, 0);
+        assert_eq!((bytes[32], bytes[33], short(&bytes, 34)), (5 << 4, RST | ACK, 0));
+    }
+
+    #[test]
+    fn windows_are_scaled_after_both_syns_offered_it() {
+        let syn = |from_client, window_scale| SegmentRow { from_client, window_scale, flags: SYN, ..row() };
+        let window = |offers: [Option<u8>; 2], from_client, window_bytes| {
+            let mut scaling = Scaling::default();
+            headers(&syn(true, offers[0]), 0, FLOW, &mut scaling);
+            headers(&syn(false, offers[1]), 0, FLOW, &mut scaling);
+            let (bytes, _) = headers(&SegmentRow { from_client, window_bytes, ..row() }, 0, FLOW, &mut scaling);
+            short(&bytes, 34)
+        };
+        assert_eq!(window([Some(7), Some(3)], true, 128_000), 1000);
+        assert_eq!(window([Some(7), Some(3)], false, 128_000), 16_000);
+        assert_eq!(window([Some(7), None], true, 60_000), 60_000);
+        assert_eq!(window([None, Some(3)], false, 80_000), 65_535);
+        let mut scaling = Scaling { offered: [Some(7), Some(7)] };
+        let (bytes, _) = headers(&SegmentRow { window_bytes: 65_000, ..syn(true, Some(7)) }, 0, FLOW, &mut scaling);
+        assert_eq!(short(&bytes, 34), 65_000, "never in a SYN");
+    }
+
+    #[test]
+    fn options_are_padded_and_at_most_40_bytes() {
+        let options = |row: &SegmentRow| built(row, 0).0[40..].to_vec();
+        let blocks = [(0, 1000), (2000, 3000), (4000, 5000), (6000, 7000)];
+        let sack = |len| Sack { len, blocks };
+        assert_eq!(options(&row()), Vec::<u8>::new());
+        let two = options(&SegmentRow { sack: sack(2), ..row() });
+        assert_eq!((two.len(), &two[..4]), (20, &[1, 1, 5, 18][..]));
+        assert_eq!([4, 8, 12, 16].map(|at| long(&two, at)), [1, 1001, 2001, 3001]);
+        assert_eq!(options(&SegmentRow { sack: sack(4), ..row() }).len(), 36);
+        let stamped = options(&SegmentRow { sack: sack(4), ts_val: Some(5), ts_ecr: Some(6), ..row() });
+        assert_eq!((stamped.len(), &stamped[..4]), (40, &[1, 1, 8, 10][..]));
+        assert_eq!((long(&stamped, 4), long(&stamped, 8), stamped[15]), (5, 6, 26));
+        let counts = AccEcnCounts { len: 2, counters: [1, 0x01_0203, 9] };
+        let counted = options(&SegmentRow { accecn: counts, ..row() });
+        assert_eq!(counted, [174, 8, 0, 0, 1, 1, 2, 3]);
+        let one = options(&SegmentRow { accecn: AccEcnCounts { len: 1, ..counts }, ..row() });
+        assert_eq!(one, [174, 5, 0, 0, 1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_syn_offers_what_the_row_has() {
+        let syn = SegmentRow { flags: SYN, mss_bytes: Some(1460), window_scale: Some(7), ..row() };
+        let options = |row: &SegmentRow| built(row, 0).0[40..].to_vec();
+        assert_eq!(options(&syn), [2, 4, 5, 180, 1, 3, 3, 7]);
+        let sack = SegmentRow { sack_permitted: true, ..syn };
+        assert_eq!(options(&sack), [2, 4, 5, 180, 1, 1, 4, 2, 1, 3, 3, 7]);
+        let stamped = SegmentRow { ts_val: Some(1), ..sack };
+        assert_eq!(options(&stamped), [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7]);
+        let alone = SegmentRow { sack_permitted: false, ..stamped };
+        assert_eq!(options(&alone)[4..8], [1, 1, 8, 10]);
     }
 }

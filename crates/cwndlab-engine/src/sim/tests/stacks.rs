@@ -235,3 +235,45 @@ fn an_application_that_does_not_run_on_its_transport_is_rejected() {
     }
     assert_eq!(error(web("http/3"), quic()), "");
 }
+
+/// What a run records of the contents of datagrams: their numbers at the observed node, and payload of each delay.
+#[derive(Default)]
+struct Contents {
+    numbers: Vec<u64>,
+    without: usize,
+    delays: usize,
+}
+
+impl Probe for Contents {
+    const ENABLED: bool = true;
+    fn segment(&mut self, _: Time, _: SegmentEvent, _: Way, _: u16, _: &Segment) {
+        self.without += 1;
+    }
+    fn datagram(&mut self, _: Time, _: SegmentEvent, way: Way, _: u16, _: &Segment, content: &Content) {
+        assert_eq!(way.connection, 0);
+        self.numbers.extend(content.number);
+    }
+    fn delay(&mut self, _: Time, _: Way, _: Time, payload: u32) {
+        self.delays += usize::from(payload == 0);
+    }
+}
+
+#[test]
+fn contents_of_datagrams_are_recorded_where_something_reads_them() {
+    let contents = |observed: bool, delays: bool| {
+        let mut scenario = toy(json!({}), "");
+        scenario.probes.segments_at = observed.then_some(0);
+        scenario.probes.delays = delays;
+        let simulation = Simulation::new(&scenario, 1, 0, Contents::default()).unwrap();
+        simulation.with_stacks(Box::new(Toy)).run().unwrap().1
+    };
+    // 40 datagrams are sent and 40 answers arrive, each with the number of its datagram.
+    let seen = contents(true, false);
+    assert_eq!((seen.numbers.len(), seen.without, seen.delays), (80, 0, 0));
+    assert_eq!(seen.numbers[..4], [0, 0, 1, 1]);
+    // The toy says of none that it has data, so that delays are of datagrams without payload.
+    let seen = contents(false, true);
+    assert_eq!((seen.numbers.len(), seen.without, seen.delays), (0, 0, 80));
+    let seen = contents(true, true);
+    assert_eq!((seen.numbers.len(), seen.without, seen.delays), (80, 0, 80));
+}
