@@ -162,6 +162,8 @@ def _beyond(d: Mapping[str, Any], at: float) -> tuple[float, float]:
             return _lognormal_beyond(d["median"], d["sigma"], _limit(d), at)
         case "lognormal-pareto":
             tail_from, most = d["tail_from"], _limit(d)
+            if most <= tail_from:
+                return _lognormal_beyond(d["median"], d["sigma"], most, at)
             body = _lognormal_beyond(d["median"], d["sigma"], math.inf, min(at, tail_from))
             above = _lognormal_beyond(d["median"], d["sigma"], math.inf, tail_from)
             share, part = _pareto_beyond(tail_from, d["tail_alpha"], most, at)
@@ -190,10 +192,11 @@ def _pareto_beyond(least: float, shape: float, most: float, at: float) -> tuple[
     """As `_beyond`, with E[X 1(X > at)] = a P(X > a) + the integral of P(X > x) from a to the limit `most`,
     where a is the larger of `at` and `least`.
     """
-    start = max(at, least)
     if at >= most:
         return 0.0, 0.0
-    start = min(start, most)
+    if least >= most:
+        return 1.0, most
+    start = max(at, least)
     share = (least / start) ** shape
     if shape == 1.0:
         area = least * math.log(most / start)
