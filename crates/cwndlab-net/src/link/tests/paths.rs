@@ -42,7 +42,7 @@ proptest! {
         let (mut plain, mut full, mut model) = (plain_link(delay), plain_link(delay), Model::default());
         let (mut now, mut arrived) = (Time::ZERO, 0);
         for (id, (after, bytes, looks, by_plain)) in steps.into_iter().enumerate() {
-            now = now + Time::from_micros(after);
+            now += Time::from_micros(after);
             while let Some(&(_, arrival, _)) = model.packets.front().filter(|&&(_, arrival, _)| arrival <= now) {
                 prop_assert_eq!((plain.next_arrival(), full.next_arrival()), (arrival, arrival));
                 model.packets.pop_front();
@@ -59,9 +59,10 @@ proptest! {
             let sent = TestPacket { bytes, ..TestPacket::new(id as u64) };
             let arrival = model.offer(now, bytes, delay);
             prop_assert_eq!(full.offer(now, &sent), Offered::Queued);
-            match plain.offer_plain(now, bytes, |place| *place = sent) {
-                Some(at) => prop_assert_eq!(at, arrival),
-                None => prop_assert_eq!(plain.offer(now, &sent), Offered::Queued),
+            if let Some(at) = plain.offer_plain(now, bytes, |place| *place = sent) {
+                prop_assert_eq!(at, arrival);
+            } else {
+                prop_assert_eq!(plain.offer(now, &sent), Offered::Queued);
             }
             if looks {
                 let (packets, bytes) = model.backlog(now);
