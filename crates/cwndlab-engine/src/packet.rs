@@ -277,6 +277,18 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_keeps_its_ecn_field_payload_slot_and_age() {
+        for ecn in 0..4 {
+            let segment = Segment::from(Header { ecn, retransmission: ecn == 1, ..Header::default() });
+            let mut packet = Packet::new(&segment, 0, 0, &mut SackTable::default());
+            assert_eq!((packet.ecn_bits(), packet.is_retransmission()), (ecn, ecn == 1));
+            packet.set_payload_slot(u32::MAX - u32::from(ecn));
+            assert_eq!(packet.payload_slot(), u32::MAX - u32::from(ecn));
+            assert_eq!(packet.onward().route, packet.route + 1);
+        }
+    }
+
+    #[test]
     fn options_of_several_packets_have_slots_of_their_own() {
         let with = |k: u32| Segment {
             header: Header { seq: k, ..Header::default() },

@@ -212,3 +212,15 @@ fn profiles_page_is_up_to_date() {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(found == page(), "docs/reference/profiles.md is stale: run with CWNDLAB_REGENERATE=1 and commit it");
 }
+
+#[test]
+fn the_choices_of_a_profile_are_a_table_of_alternatives_and_switches() {
+    for profile in Profile::ALL {
+        let read: Value = serde_json::from_str(&choices_json(profile)).expect("JSON");
+        assert_eq!(read, choices(profile));
+        for (knob, word) in [("recovery", "rack"), ("window_law", "cubic")] {
+            assert!(read["alternatives"][knob].get(word).is_some(), "{knob}: {word}");
+        }
+        assert!(read["switches"].get("fin").is_some() && read["switches"].get("handshake").is_some());
+    }
+}

@@ -24,6 +24,7 @@ proptest! {
                 model.extend(start..end);
             }
             prop_assert_eq!(held.is_empty(), model.is_empty());
+            prop_assert_eq!(held.bytes(), model.len() as u64);
             let blocks = held.sack_blocks(0, 4);
             for &(left, right) in blocks.as_slice() {
                 for p in left..right {

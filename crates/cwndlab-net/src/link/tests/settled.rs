@@ -43,3 +43,19 @@ fn a_queue_that_decides_at_arrival_is_always_settled() {
     link.offer(Time::ZERO, &packet(1000));
     assert!(link.is_settled(Time::ZERO) && link.next_service().is_never());
 }
+
+#[test]
+fn nothing_but_queueing_follows_from_an_offer_to_a_settled_link_without_impairments() {
+    let codel = QueueConfig::Codel(CodelConfig::default());
+    let mut queued = link(8_000_000, Time::ZERO, &codel);
+    for _ in 0..2 {
+        queued.offer(Time::ZERO, &packet(1000));
+    }
+    let due = queued.next_service();
+    assert_eq!(due, Time::from_millis(1));
+    assert!(queued.only_queued(due) && !queued.only_queued(due + Time::from_nanos(1)));
+    let never = Impairments::new(&[ImpairmentConfig::Bernoulli { p: 0.0 }]);
+    let mut lossy = link(8_000_000, Time::ZERO, &codel).impaired(never);
+    lossy.offer(Time::ZERO, &packet(1000));
+    assert!(lossy.is_settled(lossy.next_service()) && !lossy.only_queued(lossy.next_service()));
+}
