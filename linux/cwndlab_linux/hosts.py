@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import struct
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from cwndlab.base.errors import nearest
 from . import stack as stacks
 from .applications import Bed, Driver, SocketEnd
 from .netns import Namespace, SetupError, can_open_tun, iproute, make_tun
+from .router_queues import RouterQueues, tc
 
 DEVICE = "cw0"
 CONTROL = "tcp_congestion_control"
@@ -37,13 +36,10 @@ def address(node: int, index: int) -> str:
 
 def _add_qdisc(words: str) -> None:
     """Gives the device in this namespace a queueing discipline."""
-    tc = shutil.which("tc", path="/usr/sbin:/sbin:/usr/bin:/bin")  # a guest's init has no PATH
-    if tc is None:
-        raise SetupError(f"qdisc {words}: tc is not installed; `apt-get install iproute2`")
-    command = [tc, "qdisc", "add", "dev", DEVICE, "root", *words.split()]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SetupError(f"qdisc {words}: {' '.join(done.stderr.split())}")
+    try:
+        tc("qdisc", "add", "dev", DEVICE, "root", *words.split())
+    except SetupError as error:
+        raise SetupError(f"qdisc {words}: {error}") from None
 
 
 class Hosts:
@@ -79,9 +75,12 @@ class Hosts:
         self.missing: list[str] = []
         self.packet = not can_open_tun() or job.get("device") == "packet"
         self.middle: Namespace | None = None
+        self.queues = RouterQueues(self.scenario)
 
     def make(self) -> None:
         """Namespaces with devices that are up, addresses, sysctls and routes."""
+        every = [tcp for configs in self.configs.values() for tcp in configs.values()]
+        self.queues.make(max(map(stacks.mtu, every)))
         if self.packet:
             self.middle = Namespace.new()
         for node in self.of_node:
@@ -186,11 +185,12 @@ class Hosts:
         return routes
 
     def ports(self) -> list[dict[str, Any]]:
-        """The router's ports, in the order of the nodes' first appearance."""
-        return [
+        """The router's ports, in the order of the nodes' first appearance; those of its queues come last."""
+        own = [
             {"node": node, "addresses": mine, "ect1": self.ect1(node), **self._device(node)}
             for node, mine in self.of_node.items()
         ]
+        return own + self.queues.ports()
 
     def ect1(self, node: int) -> list[str]:
         """The node's addresses whose TCP sends ECT(1)."""

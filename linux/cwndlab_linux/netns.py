@@ -207,7 +207,7 @@ class Namespace:
 
 
 def _file(key: str) -> Path:
-    return Path("/proc/sys/net", *key.split(".", 1)) if "." in key else Path("/proc/sys/net/ipv4", key)
+    return Path("/proc/sys/net", *key.split(".")) if "." in key else Path("/proc/sys/net/ipv4", key)
 
 
 def make_tun(name: str) -> None:

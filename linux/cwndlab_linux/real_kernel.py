@@ -21,7 +21,7 @@ from typing import Any
 
 from cwndlab.base.arrow_tables import decode_tables, encode_tables
 from cwndlab.base.core import KeptRecords
-from cwndlab.base.errors import OutputError, RunError
+from cwndlab.base.errors import OutputError, RunError, problem_at
 from cwndlab.base.plain_files import read_inside, write_inside
 from cwndlab.base.writing import output_errors
 from cwndlab.plan.plan import Cell
@@ -101,6 +101,7 @@ class Kernel:
     watcher: Progress | None = None
     #: Wall time of a simulated second; None until a run has shown it.
     pace: float | None = 1.0
+    _cells: dict[str, Cell] = field(default_factory=dict, repr=False)
 
     @property
     def key(self) -> str:
@@ -137,6 +138,7 @@ class Kernel:
 
     def prepare(self, cells: Iterable[Cell]) -> None:
         """Gets ready for the runs of these cells; StudyError for what they lack."""
+        self._cells |= {cell.id: cell for cell in cells}
 
     def more_of(self, job: Job) -> Mapping[str, Any]:
         """What else belongs to a job."""
@@ -279,6 +281,10 @@ class Kernel:
             return Outcome(job, {}, 0, error=said), []
         if result.get("of_all"):
             raise RunError(f"no run on a kernel can be set up here: {result['error']}")
+        if "link" in result:  # which has a queue that this kernel does not take
+            cell = self._cells[job.cell]
+            at = (*cell.compiled.origins[f"links.{result['link']}.queue"], "qdisc")
+            raise cell.study.locate_refusal(problem_at(at, *result["error"]), cell.axes)
         if "error" in result:
             return Outcome(job, {}, 0, error=f"testbed: {result['error']}"), []
         if self.keep is not None and (job.is_first or self.is_single):

@@ -30,6 +30,7 @@ from .hosts import DEVICE, Hosts
 from .netns import SetupError, become_root_of_own, end_with_parent
 from .precise_selector import PreciseSelector
 from .programs import Programs
+from .router_queues import QueueError
 
 #: How often TCP_INFO and the application's own lateness are sampled.
 SAMPLE_S = 0.005
@@ -194,6 +195,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
         "offloads": {str(node): space.offloads(DEVICE) for node, space in hosts.namespaces.items()},
         "sysctls": {str(node): space.sysctls() for node, space in hosts.namespaces.items()},
         "sysctls_missing": hosts.missing,
+        "queues": hosts.queues.statistics(),
         "virtual": "virtual" in job,
         "device": "packet" if hosts.packet else "tun",
         "user_namespace": own_user_namespace,
@@ -331,6 +333,8 @@ def write_result(job: Mapping[str, Any], prepared: Callable[[], None] = lambda: 
     """Runs the job and writes its result, or the error, to a file in the job's folder."""
     try:
         result = perform(job, prepared)
+    except QueueError as error:
+        result = {"error": [str(error), error.right], "link": error.link}
     except SetupError as error:
         result = {"error": str(error), "of_all": True}
     except (OSError, RuntimeError, ValueError) as error:

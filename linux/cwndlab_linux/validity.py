@@ -7,6 +7,8 @@ from typing import Any
 
 from cwndlab.study.schema import Limits
 
+from .router_queues import QUEUE
+
 
 def router_limits(limits: Limits) -> dict[str, Any]:
     """Those that the router checks (docs/models/router.md), in its words."""
@@ -39,9 +41,10 @@ def judge(result: Mapping[str, Any], limits: Limits) -> list[str]:
         )
     for port in summary["ports"]:
         if port["unroutable"]:
-            reasons.append(
-                f"{port['unroutable']} packets from {port['device']} had no way through the scenario"
-            )
+            why = "had no way through the scenario"
+            if port["device"].startswith(QUEUE):
+                why = "left a kernel's queue after later ones of their flow, or after 10 s"
+            reasons.append(f"{port['unroutable']} packets from {port['device']} {why}")
     reasons += [f"an application ended early: {failure}" for failure in result["failures"]]
     return reasons
 
@@ -79,25 +82,29 @@ def stamp(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, A
     for spec, link in zip(scenario["links"], summary["links"], strict=True):
         rate = link["bytes"] * 8e9 / link["busy_ns"] if link["busy_ns"] else None
         links.append({"link": spec["name"], "asked_bps": spec["rate_bps"], "achieved_bps": rate})
-    return {
-        "kernel": summary["kernel"],
-        "version": result["version"],
-        "packets": summary["packets"],
-        "lateness_ns": lateness,
-        # Links run in scheduled time: the only error of a packet is its lateness at the exit.
-        "achieved": links,
-        "hidden_drops": sum(port["kernel_drops"] + port["write_errors"] for port in summary["ports"]),
-        "oversized": sum(port["oversized"] for port in summary["ports"]),
-        "router_cpu_share": summary["cpu_share"],
-        "real_time": {"router": summary["real_time"], "applications": result["application"]["real_time"]},
-        "applications_late_s": result["application"],
-        "machine": result["machine"],
-        "device": result["device"],
-        "offloads": result["offloads"],
-        "user_namespace": result["user_namespace"],
-        "clock_zero_ns": result["zero_ns"],
-        "sysctls_missing": result["sysctls_missing"],
-    } | _of_programs(result)
+    return (
+        {
+            "kernel": summary["kernel"],
+            "version": result["version"],
+            "packets": summary["packets"],
+            "lateness_ns": lateness,
+            # Links run in scheduled time: the only error of a packet is its lateness at the exit.
+            "achieved": links,
+            "hidden_drops": sum(port["kernel_drops"] + port["write_errors"] for port in summary["ports"]),
+            "oversized": sum(port["oversized"] for port in summary["ports"]),
+            "router_cpu_share": summary["cpu_share"],
+            "real_time": {"router": summary["real_time"], "applications": result["application"]["real_time"]},
+            "applications_late_s": result["application"],
+            "machine": result["machine"],
+            "device": result["device"],
+            "offloads": result["offloads"],
+            "user_namespace": result["user_namespace"],
+            "clock_zero_ns": result["zero_ns"],
+            "sysctls_missing": result["sysctls_missing"],
+        }
+        | ({"queues": result["queues"]} if result.get("queues") else {})
+        | _of_programs(result)
+    )
 
 
 def _of_programs(result: Mapping[str, Any]) -> dict[str, Any]:

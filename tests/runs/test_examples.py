@@ -32,7 +32,7 @@ WITHOUT = {
     "Study.with_model": INNER,
     "Plan.check_cells": INNER,
     "Plan.check_kernel": INNER,
-    "Plan.check_programs": INNER,
+    "Plan.check_parts": INNER,
     "Plan.evenly_spaced": INNER,
     "Plan.count_replicates": INNER,
     "Plan.count_requested": INNER,

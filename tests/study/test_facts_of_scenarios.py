@@ -215,8 +215,8 @@ def test_a_plan_that_cannot_be_is_rejected(asked: dict[str, int], says: str) -> 
 def test_a_plan_without_stacks_and_programs_runs_everywhere() -> None:
     plan = many(1).plan()
     plan.check_kernel()
-    assert not plan.has_programs
-    plan.check_programs("simulator")
+    assert not plan.needs_kernel
+    plan.check_parts("simulator")
 
 
 def test_names_of_congestion_controls_are_those_that_people_use() -> None:

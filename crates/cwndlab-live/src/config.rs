@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
 use cwndlab_engine::{Scenario, ScenarioError};
+use cwndlab_net::queue::QueueConfig;
 use cwndlab_units::Time;
 use serde::Deserialize;
 use thiserror::Error;
@@ -85,6 +86,10 @@ pub struct DatagramsConfig {
 pub struct PortConfig {
     /// The node of the scenario.
     pub node: u32,
+    /// For the device of a link's queue that is a kernel's ([`cwndlab_net::queue::KernelQueueConfig`]), the index of the
+    /// link, which begins at `node`. Packets are written to the device to enter the queue, and read as they leave it.
+    #[serde(default)]
+    pub link: Option<u32>,
     /// The node's addresses at this port. Packets to these addresses leave by this port.
     pub addresses: Vec<Ipv4Addr>,
     /// Source addresses whose packets get ECT(1) in place of ECT(0) as they enter, because no kernel sends ECT(1) for
@@ -201,6 +206,20 @@ impl RouterConfig {
                 addresses.push(*address);
             }
         }
+        for (index, link) in config.scenario.links.iter().enumerate() {
+            let devices = config.ports.iter().filter(|port| port.link == Some(index as u32)).count();
+            if devices != usize::from(matches!(link.queue, QueueConfig::Kernel(_))) {
+                let name = &link.name;
+                return Err(ConfigError::Invalid(format!(
+                    "the queue of {name} is a kernel's and needs a port, only one"
+                )));
+            }
+        }
+        if !config.ports.iter().is_sorted_by_key(|port| port.link) {
+            return Err(ConfigError::Invalid(
+                "ports: those of links' queues come last, in the links' order".to_owned(),
+            ));
+        }
         for (index, flow) in config.datagrams.iter().enumerate() {
             flow.check(&config).map_err(|why| ConfigError::Invalid(format!("datagrams[{index}]: {why}")))?;
         }
@@ -228,6 +247,8 @@ enum DatagramsError {
 enum PortError {
     #[error("node {node} does not exist; there are {count}")]
     Node { node: u32, count: usize },
+    #[error("link {link} does not begin at node {node} with a kernel's queue")]
+    Link { link: u32, node: u32 },
     #[error("device name {0:?} must have 1 to {MAX_DEVICE_NAME} bytes")]
     Device(String),
     #[error("peer_mac is {0:?}; it must be like 02:00:00:00:00:01")]
@@ -251,6 +272,12 @@ impl PortConfig {
     fn check(&self, scenario: &Scenario) -> Result<(), PortError> {
         if self.node as usize >= scenario.nodes.len() {
             return Err(PortError::Node { node: self.node, count: scenario.nodes.len() });
+        }
+        if let Some(link) = self.link {
+            let spec = scenario.links.get(link as usize);
+            if !spec.is_some_and(|spec| spec.from == self.node && matches!(spec.queue, QueueConfig::Kernel(_))) {
+                return Err(PortError::Link { link, node: self.node });
+            }
         }
         let name = self.device.name();
         if name.is_empty() || name.len() > MAX_DEVICE_NAME {

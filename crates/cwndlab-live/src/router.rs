@@ -1,6 +1,7 @@
 //! The router's main loop: wait, read, advance, write. It runs in a process ([`crate::devices`]) and inside a kernel
 //! ([`crate::inside`]).
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
 
@@ -85,6 +86,8 @@ pub(crate) fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> Route
 #[derive(Debug)]
 struct Port {
     mtu: u32,
+    /// The link whose queue the device is, if it is one.
+    link: Option<u32>,
     /// Source addresses whose packets get ECT(1) in place of ECT(0).
     ect1: Vec<Ipv4Addr>,
     drops_at_start: u64,
@@ -103,6 +106,8 @@ struct Exits<S> {
     trace_error: Option<io::Error>,
     scratch: Vec<u8>,
     start_ns: u64,
+    /// The ports of links' queues that are a kernel's, by link.
+    queues: BTreeMap<u32, u32>,
     /// The addresses, sorted, between which the router itself sends datagrams. It removes UDP packets there instead of
     /// writing them to a port.
     datagram_ends: Vec<[u8; 4]>,
@@ -117,22 +122,29 @@ impl<S: System> Exits<S> {
     fn on_event(&mut self, network: &LiveNetwork, at: Time, packet: &LivePacket, event: Event) {
         let bytes = network.bytes(packet);
         let ce = packet.is_ce();
-        if event == Event::Delivered && !self.is_own_datagram(bytes) {
+        let to = match event {
+            Event::Delivered => (!self.is_own_datagram(bytes)).then_some(packet.port),
+            Event::Queued(link) => Some(self.queues[&link]),
+            Event::Dropped(..) | Event::Marked(_) => None,
+        };
+        if let Some(port) = to {
             // A duplicate without the mark may share the bytes, so the mark is set in a copy.
             self.scratch.clear();
             self.scratch.extend_from_slice(bytes);
             if ce {
                 mark_ce(&mut self.scratch);
             }
-            let summary = &mut self.ports[packet.port as usize].summary;
-            if self.system.write(packet.port, &self.scratch) {
+            let summary = &mut self.ports[port as usize].summary;
+            if self.system.write(port, &self.scratch) {
                 summary.written += 1;
             } else {
                 summary.write_errors += 1;
             }
             self.lateness.add(self.now().saturating_sub(at));
         }
-        self.record(at, line_of(event, packet.port), packet.id, bytes, ce);
+        if let Some(line) = line_of(event, packet.port) {
+            self.record(at, line, packet.id, bytes, ce);
+        }
     }
 
     fn is_own_datagram(&self, bytes: &[u8]) -> bool {
@@ -175,7 +187,9 @@ pub(crate) struct Router<'a, S> {
 
 impl<'a, S: System> Router<'a, S> {
     pub(crate) fn new(config: &'a RouterConfig, mut system: S, host: Host) -> Result<Router<'a, S>, RouterError> {
-        let places: Vec<(u32, Vec<Ipv4Addr>)> = config.ports.iter().map(|p| (p.node, p.addresses.clone())).collect();
+        // Devices of queues are no ends of routes, so they get no place.
+        let hosts = config.ports.iter().filter(|port| port.link.is_none());
+        let places: Vec<(u32, Vec<Ipv4Addr>)> = hosts.map(|port| (port.node, port.addresses.clone())).collect();
         let network = LiveNetwork::new(&config.scenario, Streams::new(config.seed, config.replicate), &places)?;
         let sampler = Sampler::new(config)?;
         let trace = match &config.trace {
@@ -198,6 +212,7 @@ impl<'a, S: System> Router<'a, S> {
             let drops = system.drops(index as u32);
             ports.push(Port {
                 mtu,
+                link: port.link,
                 ect1: port.ect1.clone(),
                 drops_at_start: drops.map_err(failed(format!("reading the statistics of {device}")))?,
                 last_read: Time::ZERO,
@@ -216,6 +231,7 @@ impl<'a, S: System> Router<'a, S> {
             trace_error: None,
             scratch: Vec::with_capacity(MAX_PACKET),
             start_ns: 0,
+            queues: (0..).zip(&config.ports).filter_map(|(index, port)| Some((port.link?, index))).collect(),
             datagram_ends,
         };
         Ok(Router { config, host, network, sampler, exits })
@@ -313,6 +329,13 @@ fn read_port<S: System>(
             port.summary.ignored += 1;
             continue;
         };
+        if let Some(link) = port.link {
+            let report =
+                |network: &LiveNetwork, at, packet: &LivePacket, event| exits.on_event(network, at, packet, event);
+            let has_entered = network.leave(now, link, &header, &buffer[..length], report);
+            exits.ports[index as usize].summary.unroutable += u64::from(!has_entered);
+            continue;
+        }
         if header.ecn == Ecn::Ect0 && port.ect1.contains(&header.source) {
             set_ecn(buffer, Ecn::Ect1);
             header.ecn = Ecn::Ect1;

@@ -11,12 +11,13 @@ use cwndlab_units::Time;
 use crate::header::Header;
 use crate::network::Event;
 
-/// The line for a network event of a packet that leaves through `port`.
-pub(crate) fn line_of(event: Event, port: u32) -> Line {
+/// The line for a network event of a packet that leaves through `port`; `None` for an event that is not recorded.
+pub(crate) fn line_of(event: Event, port: u32) -> Option<Line> {
     match event {
-        Event::Delivered => Line::Out(port),
-        Event::Dropped(link, cause) => Line::Dropped(link, cause),
-        Event::Marked(link) => Line::Marked(link),
+        Event::Delivered => Some(Line::Out(port)),
+        Event::Dropped(link, cause) => Some(Line::Dropped(link, cause)),
+        Event::Marked(link) => Some(Line::Marked(link)),
+        Event::Queued(_) => None,
     }
 }
 

@@ -191,9 +191,15 @@ pub trait Network {
         }
     }
 
+    /// Offers a packet to the next link of its route.
+    #[inline]
+    fn offer(&mut self, link: u32, packet: &Self::Packet) {
+        self.offer_to_link(link, packet);
+    }
+
     /// Offers a packet to any link, and handles every possible result.
     #[inline(never)]
-    fn offer(&mut self, link: u32, packet: &Self::Packet) {
+    fn offer_to_link(&mut self, link: u32, packet: &Self::Packet) {
         let now = self.now();
         let (wire, _) = self.wire(link);
         let offered = wire.link.offer(now, packet);

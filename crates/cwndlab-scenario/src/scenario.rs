@@ -226,6 +226,18 @@ pub struct MessageSizes {
     pub mtu: u32,
 }
 
+/// Rejects what a link with a kernel's queue cannot have: the queue is a device before the link, which sends at a
+/// constant rate.
+fn check_kernel_queue(link: &LinkSpec) -> Result<(), (&'static str, &'static str)> {
+    if link.capacity.is_some() {
+        return Err(("capacity", "a link with a kernel's queue needs a constant rate"));
+    }
+    if !link.impairments.is_empty() {
+        return Err(("impairments", "a link with a kernel's queue has none; write them at another link of the path"));
+    }
+    Ok(())
+}
+
 impl ProbeSpec {
     /// Whether senders are traced.
     #[inline]
@@ -384,6 +396,9 @@ impl Scenario {
                 return Err(invalid(place("delay_ns"), "must be at most a day"));
             }
             link.queue.check().map_err(|why| invalid(place("queue"), why))?;
+            if let QueueConfig::Kernel(_) = &link.queue {
+                check_kernel_queue(link).map_err(|(key, why)| invalid(place(key), why))?;
+            }
             for (k, impairment) in link.impairments.iter().enumerate() {
                 impairment.check().map_err(|why| invalid(place(&format!("impairments[{k}]")), why))?;
             }

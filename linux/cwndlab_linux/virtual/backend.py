@@ -90,6 +90,7 @@ class VirtualKernel(Kernel):
 
     def prepare(self, cells: Iterable[Cell]) -> None:
         """Finds the programs of these cells; StudyError if one is not there."""
+        super().prepare(cells)
         found: dict[str, str] = {}
         for cell in cells:
             try:

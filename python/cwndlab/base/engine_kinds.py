@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from cwndlab import _core
 
 #: Queues with several lines of packets, in which packets that arrive together wait for different times.
-SEVERAL_LINES = ("fq-codel", "fq-pie", "cake", "dualpi2", "cbq")
+SEVERAL_LINES = ("fq-codel", "fq-pie", "cake", "dualpi2", "cbq", "kernel")
 #: Queues whose limit is a number of packets, as in Linux.
 PACKET_QUEUES = ("drop-on-full", "codel", "fq-codel", "pie", "fq-pie", "dualpi2")
 #: Queues whose limit is a number of bytes.
@@ -74,6 +74,14 @@ def is_unresponsive(app: object) -> bool:
 def is_program(app: object) -> bool:
     """Whether an application, as a study or a scenario states it, is a program, which only a kernel runs."""
     return isinstance(app, Mapping) and app.get("kind") == "program"
+
+
+def nearest_queue(queue: Mapping[str, Any]) -> str | None:
+    """The kind of our queues that is nearest to a kernel's; None for a queue of ours."""
+    if queue["kind"] != "kernel":
+        return None
+    name = queue["qdisc"].split()[0].replace("_", "-")
+    return name if name in engine_kinds("queue") else "fq-codel" if "fq" in name else "drop-tail"
 
 
 def completed_objects(app: object) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab import _core
 from cwndlab._core import ScenarioRefused
-from cwndlab.base.engine_kinds import is_program
+from cwndlab.base.engine_kinds import is_program, nearest_queue
 from cwndlab.base.errors import Findings, KeyPath, StudyError, nearest, problem_at
 from cwndlab.base.writing import count_text
 from cwndlab.study import schema
@@ -216,25 +216,29 @@ class Plan:
                 )
 
     @property
-    def has_programs(self) -> bool:
-        """Whether any application is a program."""
-        return self._first_program() is not None
+    def needs_kernel(self) -> bool:
+        """Whether only a kernel can run it: an application is a program, or a queue is a kernel's."""
+        return any(self._parts_of_kernel())
 
-    def _first_program(self) -> KeyPath | None:
-        """The path in the study of the first application that is a program; None if there is none."""
+    def _parts_of_kernel(self) -> Iterator[tuple[str, KeyPath, str]]:
+        """The programs and queues that only a kernel has, each with its path and the nearest of ours."""
         for cell in self.cells:
-            for index, entry in enumerate(cell.compiled.scenario["traffic"]):
+            scenario, origins = cell.compiled.scenario, cell.compiled.origins
+            for index, entry in enumerate(scenario["traffic"]):
                 if is_program(entry["app"]):
-                    return (*cell.compiled.origins.get(f"traffic.{index}", ()), "app")
-        return None
+                    yield "programs", (*origins.get(f"traffic.{index}", ()), "app"), ""
+            for index, link in enumerate(scenario["links"]):
+                if (nearest := nearest_queue(link["queue"])) is not None:
+                    own = f'; queue = "{nearest}" is the nearest of its own'
+                    yield "queues of a kernel", origins[f"links.{index}.queue"], own
 
-    def check_programs(self, backend: str) -> None:
-        """StudyError if any application is a program; called for a backend that cannot run programs."""
-        program = self._first_program()
-        if program is not None:
-            who = "the simulator" if backend == "simulator" else f"--backend {backend}"
-            right = "run the study with --backend linux-virtual"
-            raise self.study.place.error(program, f"{who} runs no programs", right)
+    def check_parts(self, backend: str) -> None:
+        """StudyError for the first program or kernel's queue that this backend cannot run."""
+        who = "the simulator" if backend == "simulator" else f"--backend {backend}"
+        for what, path, own in self._parts_of_kernel():
+            if what == "programs" or backend == "simulator":
+                right = f"run the study with --backend linux-virtual{own}"
+                raise self.study.place.error(path, f"{who} runs no {what}", right)
 
     def check_kernel(self) -> None:
         """StudyError for the first part that only the simulator supports: ECMP, a QUIC stack, or a metric."""

@@ -362,7 +362,7 @@ def write_report(
 
 def _find_twin(campaign: Campaign, result: RunResult, judged: judge.Judged) -> ComparedKernel | None:
     """The simulator's results next to a kernel's; None for other runs, or if the simulator has none."""
-    if not campaign.backend or campaign.plan.has_programs:
+    if not campaign.backend or campaign.plan.needs_kernel:
         return None
     twin: ComparedKernel | None = import_module("cwndlab.apps.twin.kernel_twin").simulate_twin(result, judged)
     return twin

@@ -24,7 +24,7 @@ def check_backend(plan: Plan, options: RunOptions) -> None:
     """StudyError for the first part of a plan that the backend does not support."""
     _reject_several_kernels(plan, options)
     if options.backend != "linux-virtual":
-        plan.check_programs(options.backend)
+        plan.check_parts(options.backend)
     if options.backend == "simulator":
         _reject_laws(plan, _not_simulated)
         return

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use cwndlab_net::network::Wire;
-use cwndlab_net::queue::RouteHosts;
+use cwndlab_net::queue::{QueueConfig, RouteHosts};
 use cwndlab_traffic::{App, Sampler, Setup};
 use cwndlab_units::Time;
 
@@ -201,8 +201,23 @@ fn route_hosts(scenario: &Scenario) -> Result<Vec<RouteHosts>, ScenarioError> {
     Ok(hosts)
 }
 
+/// Rejects queues of a kernel, which the simulator has not.
+fn reject_kernel_queues(scenario: &Scenario) -> Result<(), ScenarioError> {
+    for (index, link) in scenario.links.iter().enumerate() {
+        if let QueueConfig::Kernel(_) = &link.queue {
+            let place = Place::in_list("links", index, &link.name, "queue");
+            return Err(invalid(
+                place,
+                "the simulator runs no queues of a kernel; run the study with --backend linux-virtual",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The links. Those whose queue or whose far end is recorded are watched and observed if `records`.
 fn wires(scenario: &Scenario, streams: Streams, records: bool) -> Result<Vec<Wire<Packet>>, ScenarioError> {
+    reject_kernel_queues(scenario)?;
     let hosts = route_hosts(scenario)?;
     let names = scenario.classified();
     let number = |wanted: &str| names.iter().position(|name| *name == wanted).map_or(0, |at| at as u8 + 1);

@@ -8,6 +8,8 @@ use cwndlab_net::{Ack, Ecn};
 pub const TCP: u8 = 6;
 /// The protocol number of UDP.
 pub const UDP: u8 = 17;
+/// The number of bytes of which a fingerprint is made.
+const FINGERPRINTED: usize = 128;
 /// The URG flag of the header. In [`Tcp::flags`], its bit is AE.
 const URG: u8 = 0x20;
 
@@ -201,6 +203,14 @@ fn bits_of(ecn: Ecn) -> u8 {
         Ecn::Ect0 => 2,
         Ecn::Ce => 3,
     }
+}
+
+/// A hash of what a router leaves as it is in the first bytes of a packet, which no two of a flow have in common unless
+/// they are copies: all but the traffic class, the time to live and the header's checksum (FNV-1a).
+pub fn fingerprint(packet: &[u8]) -> u64 {
+    let changed = |at: usize| matches!(at, 1 | 8 | 10 | 11);
+    let kept = packet.iter().take(FINGERPRINTED).enumerate().filter(|&(at, _)| !changed(at));
+    kept.fold(0xcbf2_9ce4_8422_2325, |hash, (_, byte)| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Sets the ECN field of an IPv4 packet to CE; see [`set_ecn`].

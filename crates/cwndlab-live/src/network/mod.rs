@@ -6,12 +6,16 @@ use std::net::Ipv4Addr;
 use cwndlab_engine::{LinkSpec, Routes, Scenario, ScenarioError, Streams};
 use cwndlab_net::impair::ImpairmentConfig;
 use cwndlab_net::network::{Network, Schedule, Wire};
-use cwndlab_net::queue::{Regions, RouteHosts};
+use cwndlab_net::queue::{QueueConfig, Regions, RouteHosts};
 use cwndlab_net::{Ack, DropCause, Ecn, LinkCounters, Packet};
 use cwndlab_units::Time;
 
 use crate::buffers::Buffers;
-use crate::header::{Header, Tcp};
+use crate::header::{fingerprint, Header, Tcp};
+
+mod gate;
+
+use gate::Gate;
 
 /// Marks the end of a route in `LiveNetwork::hops`, where the packet is delivered.
 const DELIVER: u32 = u32::MAX;
@@ -77,6 +81,9 @@ pub enum Event {
     Marked(u32),
     /// The packet has reached its port, where the driver has to write it.
     Delivered,
+    /// The packet has reached a link whose queue is a kernel's. The driver has to write it to the queue's device, and
+    /// to call [`LiveNetwork::leave`] when it leaves the device.
+    Queued(u32),
 }
 
 /// Lower bounds on the times that a packet needs on a link and after it, computed for the smallest packet.
@@ -101,6 +108,8 @@ pub struct LiveNetwork {
     wires: Vec<Wire<LivePacket>>,
     /// For each link, lower bounds on the time that a packet on it still needs.
     ahead: Vec<Ahead>,
+    /// The queues that are a kernel's, by link.
+    gates: BTreeMap<u32, Gate>,
     /// The links of all routes, one route after the other. [`DELIVER`] ends each route.
     hops: Vec<u32>,
     /// Start in `hops` of the route between two ports.
@@ -134,6 +143,16 @@ impl<R: FnMut(&LiveNetwork, Time, &LivePacket, Event)> Reported<'_, R> {
         (self.report)(self.network, self.network.now, packet, event);
     }
 
+    /// Whether a link's queue is a kernel's, which the packet then enters.
+    fn enter_gate(&mut self, link: u32, packet: &LivePacket) -> bool {
+        let network = &mut *self.network;
+        let Some(gate) = network.gates.get_mut(&link) else { return false };
+        let sending = network.wires[link as usize].link.backlog(network.now).packets;
+        gate.enter(network.now, *packet, fingerprint(network.buffers.bytes(packet.buffer)), sending);
+        self.report(packet, Event::Queued(link));
+        true
+    }
+
     /// Reports the end of a packet, and releases its bytes.
     fn end(&mut self, packet: &LivePacket, event: Event) {
         self.report(packet, event);
@@ -156,6 +175,11 @@ impl<R: FnMut(&LiveNetwork, Time, &LivePacket, Event)> Network for Reported<'_, 
     }
     fn onward(packet: &LivePacket) -> LivePacket {
         LivePacket { hop: packet.hop + 1, ..*packet }
+    }
+    fn offer(&mut self, link: u32, packet: &LivePacket) {
+        if self.network.gates.is_empty() || !self.enter_gate(link, packet) {
+            self.offer_to_link(link, packet);
+        }
     }
     fn on_copied(&mut self, _: u32, copy: &mut LivePacket) {
         self.network.buffers.share(copy.buffer);
@@ -190,6 +214,7 @@ impl LiveNetwork {
         let mut network = LiveNetwork {
             wires: Vec::new(),
             ahead: least.collect(),
+            gates: gates(scenario),
             hops: Vec::new(),
             routes: BTreeMap::new(),
             port_of: BTreeMap::new(),
@@ -208,10 +233,11 @@ impl LiveNetwork {
                     network.routes.insert((port as u32, other as u32), start);
                     hosts.push(RouteHosts { start, source: *node, destination: *to });
                     let mut beyond = Time::ZERO;
-                    for ahead in links.iter().rev().map(|&link| link as usize) {
-                        let ahead = &mut network.ahead[ahead];
+                    for link in links.iter().rev() {
+                        let ahead = &mut network.ahead[*link as usize];
                         ahead.beyond = ahead.beyond.min(beyond);
-                        beyond += ahead.here;
+                        // A packet that meets a kernel's queue leaves the network for a while.
+                        beyond = if network.gates.contains_key(link) { Time::ZERO } else { beyond + ahead.here };
                     }
                     network.hops.extend(links);
                     network.hops.push(DELIVER);
@@ -269,6 +295,34 @@ impl LiveNetwork {
         Some(id)
     }
 
+    /// A packet leaves the kernel's queue of a link at `now`. [`LiveNetwork::advance`] must have been called up to `now`.
+    /// Returns whether the packet had entered that queue.
+    pub fn leave(
+        &mut self,
+        now: Time,
+        link: u32,
+        header: &Header,
+        bytes: &[u8],
+        report: impl FnMut(&LiveNetwork, Time, &LivePacket, Event),
+    ) -> bool {
+        let Some(gate) = self.gates.get_mut(&link) else { return false };
+        let (cause, mut dropped, is_ce) = (gate.cause(), Vec::new(), header.ecn == Ecn::Ce);
+        let flow = (header.flow_key(), header.dscp);
+        let Some((packet, marked)) = gate.leave(now, flow, fingerprint(bytes), is_ce, &mut dropped) else {
+            return false;
+        };
+        self.now = self.now.max(now);
+        let mut reported = Reported { network: self, report, schedule: NoSchedule };
+        for packet in dropped {
+            reported.end(&packet, Event::Dropped(link, cause));
+        }
+        if marked {
+            reported.report(&packet, Event::Marked(link));
+        }
+        reported.offer_to_link(link, &packet);
+        true
+    }
+
     /// Processes everything that is scheduled up to `now`, in the order of the schedule (at equal times, by the link's
     /// index).
     pub fn advance(&mut self, now: Time, report: impl FnMut(&LiveNetwork, Time, &LivePacket, Event)) {
@@ -315,18 +369,32 @@ impl LiveNetwork {
     }
     /// A link's counters up to `now`.
     pub fn counters(&mut self, link: usize, now: Time) -> LinkCounters {
-        self.wires[link].link.counters_at(now)
+        let mut counters = self.wires[link].link.counters_at(now);
+        if let Some(gate) = self.gates.get(&(link as u32)) {
+            gate.count(now, &mut counters);
+        }
+        counters
     }
     /// The state of a link's queue at `now`: packets and bytes, including the packet in service, and RED's average
     /// length.
     pub fn queue(&mut self, link: usize, now: Time) -> (u32, u64, Option<f64>) {
         let backlog = self.wires[link].link.backlog(now);
-        (backlog.packets, backlog.bytes, self.wires[link].link.average())
+        let (packets, bytes) = self.gates.get(&(link as u32)).map_or((0, 0), Gate::backlog);
+        (backlog.packets + packets, backlog.bytes + bytes, self.wires[link].link.average())
     }
     /// The time that a link's RED average spent below, between and above its thresholds.
     pub fn regions(&mut self, link: usize, now: Time) -> Option<Regions> {
         self.wires[link].link.regions(now)
     }
+}
+
+/// The queues of a scenario that are a kernel's, by link.
+fn gates(scenario: &Scenario) -> BTreeMap<u32, Gate> {
+    let gate = |(link, spec): (u32, &LinkSpec)| match &spec.queue {
+        QueueConfig::Kernel(config) => Some((link, Gate::new(config))),
+        _ => None,
+    };
+    (0..).zip(&scenario.links).filter_map(gate).collect()
 }
 
 #[cfg(test)]

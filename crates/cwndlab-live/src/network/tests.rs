@@ -142,3 +142,40 @@ fn a_packet_for_nobody_is_refused() {
     assert_eq!(network.inject(Time::ZERO, 0, &header, &packet, |_, _, _, _| ()), None);
     assert_eq!(network.packets_inside(), 0);
 }
+
+#[test]
+fn a_packet_enters_the_link_when_the_kernels_queue_lets_it_go_and_what_it_overtook_was_dropped() {
+    let mut network = network(r#"{"kind":"kernel","qdisc":"fq_codel"}"#, "[]");
+    let mut log = Vec::new();
+    for number in 0..2 {
+        let mut packet = data(2);
+        packet[4] = number;
+        network.inject(Time::ZERO, 0, &Header::parse(&packet).unwrap(), &packet, |_, _, _, _| ());
+    }
+    // The packets leave the network where they meet the queue, so the driver must not sleep longer.
+    let queued = [80_000, 160_000].map(|at| Time::from_nanos(at + 25_000_000));
+    while network.next_exit() < Time::from_secs(1) {
+        let until = network.next_exit();
+        network.advance(until, |_, at, packet, event| log.push((packet.id, at, event)));
+    }
+    assert_eq!(
+        log.iter().map(|entry| (entry.0, entry.2)).collect::<Vec<_>>(),
+        [(0, Event::Queued(2)), (1, Event::Queued(2))]
+    );
+    assert!(log[0].1 > queued[0] && log[1].1 > queued[1]);
+    assert_eq!(network.queue(2, Time::from_millis(50)).0, 2);
+    let mut left = data(3); // marked, and forwarded
+    (left[4], left[8]) = (1, 63);
+    log.clear();
+    let at = Time::from_secs(1);
+    let header = Header::parse(&left).unwrap();
+    assert!(network.leave(at, 2, &header, &left, |_, at, packet, event| log.push((packet.id, at, event))));
+    assert!(!network.leave(at, 2, &header, &left, |_, _, _, _| ()), "it has left already");
+    network.advance(Time::from_secs(9), |_, at, packet, event| log.push((packet.id, at, event)));
+    let arrival = at + Time::from_nanos(833_333_333 + 150_000_000);
+    let dropped = Event::Dropped(2, DropCause::Aqm);
+    assert_eq!(log, [(0, at, dropped), (1, at, Event::Marked(2)), (1, arrival, Event::Delivered)]);
+    let counters = network.counters(2, Time::from_secs(9));
+    assert_eq!((counters.arrivals, counters.accepted, counters.drops, counters.marks), (2, 1, [0, 1, 0], 1));
+    assert_eq!(network.packets_inside(), 0);
+}

@@ -80,6 +80,9 @@ pub enum QueueError {
     /// The queue inside a TBF decides at arrival, or shapes packets itself.
     #[error("its queue must be drop-on-full, codel, fq-codel, pie, fq-pie or dualpi2")]
     ShapedKind,
+    /// A kernel's queue without the words of its discipline.
+    #[error("qdisc is empty; write the words of `tc qdisc add`, such as \"fq_codel limit 1000\"")]
+    NoDiscipline,
     /// A class of CBQ is invalid.
     #[error("class {index}: {error}")]
     Class {

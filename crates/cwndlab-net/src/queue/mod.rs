@@ -21,6 +21,7 @@ mod flow_hash;
 mod fq_codel;
 mod fq_pie;
 mod historical;
+mod kernel;
 mod kinds;
 mod pie;
 mod red;
@@ -38,6 +39,7 @@ pub use fq_pie::{FqPie, FqPieConfig};
 pub use historical::{
     BoundedClass, Cbq, CbqClassConfig, CbqConfig, LinuxRed, LinuxRedConfig, LinuxRedVersion, Sharing,
 };
+pub use kernel::{KernelQueue, KernelQueueConfig};
 pub use pie::{DelayEstimate, Pie, PieConfig};
 pub use red::{weight_for_burst, Red, RedConfig, RedRules, Regions};
 pub use tbf::{Tbf, TbfConfig};
@@ -110,6 +112,9 @@ kinds::queues! {
         /// RED of Linux 2.2 and 2.3.
         LinuxRed(LinuxRedConfig) as Box<LinuxRed>:
             Box::new(LinuxRed::new(config.clone())) => queue.on_arrival(now, backlog, ecn, rng);
+        /// A queueing discipline of the kernel on which a study runs. The simulator has none.
+        Kernel(KernelQueueConfig) as KernelQueue:
+            KernelQueue::from(config) => (*queue).into();
     }
     departure(seed; packet, dropped, place) {
         inlined {
@@ -151,7 +156,7 @@ impl ArrivalQueue {
     /// With fewer packets than this in the link, [`ArrivalQueue::on_arrival`] always returns [`Admit::Enqueue`].
     pub fn takes_any_below(&self) -> u32 {
         match self {
-            ArrivalQueue::Infinite => u32::MAX,
+            ArrivalQueue::Infinite | ArrivalQueue::Kernel(_) => u32::MAX,
             ArrivalQueue::DropTail(queue) => queue.takes_any_below(),
             _ => 0,
         }

@@ -1,0 +1,116 @@
+"""Queues of a scenario's links that are the kernel's own: a namespace with a TUN device for each.
+
+The router writes a packet to the device. The kernel forwards it out of the same device, through the queueing
+discipline that the study names, and the router reads it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+from .netns import Namespace, SetupError, can_open_tun, iproute, make_tun
+
+#: The device of each queue is named by this and the link's index.
+QUEUE = "queue"
+#: Of an Ethernet device: the packets that leave the queue at once, and the default limit of FIFOs.
+TX_QUEUE = 1000
+#: How late a guest's timer may be. A shaper keeps its rate as tokens of this time may wait.
+TIMER_S = 2e-6
+#: What no shaper counts of a packet, but `tc` asks for: the header of Ethernet.
+ETHERNET = 14
+
+
+class QueueError(SetupError):
+    """A queue's words that the kernel does not take."""
+
+    def __init__(self, link: int, reason: str, right: str) -> None:
+        super().__init__(reason)
+        self.link, self.right = link, right
+
+
+def tc(*words: str) -> str:
+    """Calls `tc` in the current namespace; SetupError with its own words if it fails."""
+    path = shutil.which("tc", path="/usr/sbin:/sbin:/usr/bin:/bin")  # a guest's init has no PATH
+    if path is None:
+        raise SetupError("tc is not installed; `apt-get install iproute2`")
+    done = subprocess.run([path, *words], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SetupError(" ".join(done.stderr.split()))
+    return done.stdout
+
+
+class RouterQueues:
+    """The kernel's queues of a scenario."""
+
+    def __init__(self, scenario: Mapping[str, Any]) -> None:
+        self.links = {
+            i: link for i, link in enumerate(scenario["links"]) if link["queue"]["kind"] == "kernel"
+        }
+        self.namespaces: dict[int, Namespace] = {}
+
+    def make(self, mtu: int) -> None:
+        """Makes namespaces that forward, each with a device for packets of this size."""
+        if self.links and not can_open_tun():
+            raise SetupError("a kernel's queue at a router needs /dev/net/tun, or --backend linux-virtual")
+        for index, link in self.links.items():
+            self.namespaces[index] = space = Namespace.new()
+            space.set_sysctls(
+                {
+                    "ip_forward": "1",
+                    "ipv4.conf.all.rp_filter": "0",
+                    "ipv4.conf.all.send_redirects": "0",
+                    "ipv4.conf.default.send_redirects": "0",
+                    "ipv6.conf.all.disable_ipv6": "1",
+                    "ipv6.conf.default.disable_ipv6": "1",
+                }
+            )
+            device = f"{QUEUE}{index}"
+            make_tun(device)
+            with iproute() as ip:
+                number = ip.link_lookup(ifname=device)[0]
+                ip.link("set", index=number, mtu=mtu, txqlen=TX_QUEUE, state="up")
+                ip.route("add", dst="0.0.0.0/0", oif=number, scope="link")
+            self._add(index, device, link, mtu)
+
+    @staticmethod
+    def _add(index: int, device: str, link: Mapping[str, Any], mtu: int) -> None:
+        """The discipline, below a shaper of the link's rate: the kernel's device has none of its own."""
+        rate = link["rate_bps"]
+        burst = mtu + ETHERNET + link["header_bytes"] + round(rate / 8 * TIMER_S)
+        shaper = f"root handle 1: tbf rate {rate}bit burst {burst} limit {1 << 30}"
+        overhead = f" overhead {link['header_bytes']}" if link["header_bytes"] else ""
+        tc("qdisc", "add", "dev", device, *(shaper + overhead).split())
+        words = link["queue"]["qdisc"].split()
+        try:
+            tc("qdisc", "add", "dev", device, "parent", "1:1", "handle", "2:", *words)
+        except SetupError as error:
+            right = "write the words of `tc qdisc add`, from the name of the discipline on"
+            if "kind is unknown" in str(error):
+                right = (
+                    f"`cwndlab linux build --config NET_SCH_{words[0].upper()}=y` builds a kernel that has it"
+                )
+            raise QueueError(index, f"tc: {error}", right) from None
+
+    def ports(self) -> list[dict[str, Any]]:
+        """The router's ports for them."""
+        return [
+            {
+                "node": self.links[index]["from"],
+                "link": index,
+                "addresses": [],
+                "netns": space.path,
+                "device": {"kind": "tun", "name": f"{QUEUE}{index}"},
+            }
+            for index, space in self.namespaces.items()
+        ]
+
+    def statistics(self) -> dict[str, str]:
+        """What each queue counted, as `tc -s` prints it, by the link's name."""
+        found = {}
+        for index, space in self.namespaces.items():
+            space.enter()
+            found[self.links[index]["name"]] = tc("-s", "qdisc", "show", "dev", f"{QUEUE}{index}")
+        return found
