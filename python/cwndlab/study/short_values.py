@@ -136,7 +136,7 @@ def queue_table(
     """The table of a queue that is given by its kind, its table, or the length from which it marks.
 
     RED with equal thresholds on the current queue length is DCTCP's marking (RFC 8257, section 3.1). CAKE has
-    a default limit for its round-trip time, which applies unless a buffer is `given`; kernels' queues have none.
+    a default limit for its round-trip time, which applies unless a buffer is `given`; a kernel's has its own.
     """
     if mark_above is not None:
         step = {"min_th": mark_above, "max_th": mark_above, "w_q": 1.0, "ecn": True, "hard_drop": False}
