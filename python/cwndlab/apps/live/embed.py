@@ -8,16 +8,16 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cwndlab import _core
+from cwndlab import _core, report
 from cwndlab.report.model import LiveView, Simulator
 
 if TYPE_CHECKING:
     from cwndlab import Diagnosis
 
-_LIVE = resources.files("cwndlab.report").joinpath("live")
+_LIVE = Path(report.__file__).parent / "live"
 
 #: On the page's own thread, each after those it uses; the others run in its Worker.
 GRAPH_SCRIPTS = ("axes.js", "plot.js", "panel.js", "graphs.js")
