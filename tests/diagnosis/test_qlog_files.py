@@ -171,7 +171,7 @@ def test_what_comes_before_the_fault_of_a_damaged_file_is_read() -> None:
     lines = sequence(*events)
     [trace] = parse_qlog(lines[:-9], "a.sqlog")
     assert len(trace.events) == 4
-    assert trace.notes == ["1 records are damaged, the last of them in the middle, and are left out"]
+    assert trace.notes == ["1 record damaged, the last of them in the middle, left out"]
     [trace] = parse_qlog(lines.replace(b"\x1e", b""), "a.sqlog")  # newline-delimited JSON
     assert len(trace.events) == 5 and trace.notes == []
 

@@ -198,6 +198,15 @@ def test_persistent_congestion_is_named_until_the_window_has_grown() -> None:
     assert explain([*START, *full, *fall], at_s=0.35).waits[0].cause == "cwnd"
 
 
+def test_a_state_from_before_the_last_packet_does_not_explain_a_full_window() -> None:
+    idle = [*flight(80, 1, 2), state(80, "application_limited")]
+    full = [*flight(100, 3, 8), metrics(100, bytes_in_flight=12_000)]
+    freed = [received(160, ack((1, 2))), metrics(160, bytes_in_flight=9_600), *flight(160, 11, 2)]
+    waited = explain([*START, *idle, *full, *freed]).waited_s
+    assert waited["application"] == pytest.approx(0.02)
+    assert waited["cwnd"] == pytest.approx(0.04 + 0.06)
+
+
 def test_where_the_stack_and_its_packets_disagree_both_are_named() -> None:
     full = [*flight(80, 1, 10), metrics(80, bytes_in_flight=12_000), state(80, "application_limited")]
     freed = [received(120, ack((1, 2))), metrics(120, bytes_in_flight=9_600), *flight(120, 11, 2)]

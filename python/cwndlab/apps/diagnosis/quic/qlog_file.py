@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.base.errors import StudyError
+from cwndlab.base.writing import count_text
 
 #: What names of qlog files end with.
 _SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
@@ -138,7 +139,7 @@ def _sequence(decoder: json.JSONDecoder, text: str, name: str, notes: list[str])
     notes += _version(head, name)
     if damaged:
         last = ", the last of them in the middle" if not text.rstrip("\r\n ").endswith("}") else ""
-        notes.append(f"{damaged} records are damaged{last}, and are left out")
+        notes.append(f"{count_text(damaged, 'record')} damaged{last}, left out")
     trace = head.get("trace")
     return _trace(trace if isinstance(trace, dict) else {}, head, values[1:], notes)
 

@@ -209,7 +209,9 @@ class _Replay:
             return self.asked
         if self.handshake:
             return "handshake"
-        if "application" in self.state and "limited" in self.state:
+        is_old = self.last is not None and self.state_ns < self.last.time_ns
+        # quic-go keeps the state of an earlier wait while packets fill the window that it states.
+        if "application" in self.state and "limited" in self.state and not (is_old and self.is_full()):
             return "application"
         if not self.is_full():
             return ""
