@@ -95,3 +95,16 @@ def test_quic_go_sends_over_the_links_of_a_study(tmp_path: Path) -> None:
     client = next(one for one in programs if one["end"] == "client")
     assert client["exit_code"] == 0 and client["stderr"] == "3000000 bytes\n"
     assert goodput(result) > 3e6
+
+
+@pytest.mark.usefixtures("virtual")
+def test_a_stack_that_asks_the_processor_for_random_numbers_gets_those_of_the_guest(tmp_path: Path) -> None:
+    """ngtcp2's BBR version 2 draws when it probes again."""
+    stack = quic_stacks.recipe("ngtcp2")
+    if not stack.is_built and (shutil.which("gtlsserver") is None or shutil.which("cc") is None):
+        pytest.skip("there is no ngtcp2, or no C compiler")
+    quic_stacks.build(stack, lambda _: None)
+    app = APP.replace("quic-go", "ngtcp2").replace("reno", "bbr2").replace("3000000", "0")
+    run(tmp_path / "out", app, verify=True)
+    (path,) = (one for one in (tmp_path / "out/kernel").glob("*.json") if not one.name.startswith("sysctls"))
+    assert json.loads(path.read_text())["second_run_differs"] == []

@@ -100,9 +100,19 @@ def test_flow_control_is_named_by_frames_and_shown_by_offsets() -> None:
     named = explain([START[0], limits, *START[1:], *data, *more])
     assert longest(named) == ("flow-connection", True, 0.12)
     steps = [step.text for step in max(named.waits, key=lambda wait: wait.end_s).steps]
-    assert "the stack sent DATA_BLOCKED" in steps and "MAX_DATA 9000 arrived" in steps
+    assert "the stack sent DATA_BLOCKED at 3000" in steps and "MAX_DATA 9000 arrived" in steps
     data[1] = sent(80, 2, stream(2000))
     assert longest(explain([START[0], limits, *START[1:], *data, *more])) == ("flow-connection", False, 0.12)
+
+
+def test_a_frame_for_a_limit_that_data_has_not_reached_blocks_nothing() -> None:
+    early = {"frame_type": "stream_data_blocked", "stream_id": 0, "limit": 90_000}
+    events = [sent(80, 1, stream(1000), early), sent(180, 2, stream(2000)), sent(181, 3, stream(3000))]
+    found = explain([*START, *events])
+    assert longest(found)[0] == "application"
+    assert "1 BLOCKED frames of the stack name limits that its data had not reached" in found.notes
+    early["limit"] = 2000
+    assert longest(explain([*START, *events]))[0] == "flow-stream"
 
 
 @pytest.mark.parametrize(

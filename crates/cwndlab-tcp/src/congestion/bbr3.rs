@@ -367,7 +367,8 @@ impl PathLaw for Bbr3 {
         windows.set_cwnd(self.cwnd);
     }
 
-    /// `HandleRestartFromIdle` (section 5.4.1).
+    /// `HandleRestartFromIdle` (section 5.4.1). The draft keeps `BBR.extra_acked_delivered`, which then grows without
+    /// bound while the application limits the flow; Linux's `bbr_cwnd_event` clears it.
     fn on_app_restart(&mut self, now: Time, _: u32, windows: &mut Windows) {
         self.cwnd = u64::from(windows.cwnd);
         self.idle_restart = true;

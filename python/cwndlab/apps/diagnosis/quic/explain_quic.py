@@ -117,6 +117,10 @@ def _remarks(log: QuicLog, replayed: Replayed, waits: Sequence[QuicWait]) -> lis
         notes.append(
             f"persistent congestion: the window fell from {before} to {after} bytes at {time / 1e9:.6f} s"
         )
+    if replayed.early_frames:
+        notes.append(
+            f"{replayed.early_frames} BLOCKED frames of the stack name limits that its data had not reached"
+        )
     disputed = [wait for wait in waits if wait.disputed]
     if disputed:
         spent = sum(wait.duration_ns for wait in disputed) / 1e9

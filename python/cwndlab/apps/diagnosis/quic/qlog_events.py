@@ -15,6 +15,7 @@ from .quic_log import (
     Credit,
     Event,
     Expired,
+    LimitReached,
     Lost,
     Metrics,
     PacketName,
@@ -91,7 +92,7 @@ class _Translator:
         kinds = [_kind(frame) for frame in frames]
         eliciting = any(kind not in _SILENT for kind in kinds)
         streams = tuple(part for frame in frames if (part := _stream(frame)) is not None)
-        yield Sent(time, _packet(data), size or 0, eliciting, streams, _blocked(kinds))
+        yield Sent(time, _packet(data), size or 0, eliciting, streams, _blocked(frames))
         yield from self._close_frames(time, frames, "This end")
 
     def take_received(self, time: int, data: Json) -> Iterator[Event]:
@@ -114,7 +115,7 @@ class _Translator:
         kinds = [_kind(frame) for frame in frames]
         size = sum(part[2] for frame in frames if (part := _stream(frame)) is not None)
         yield Received(
-            time, tuple(acked), most, tuple(streams), "max_streams" in kinds, size, _blocked(kinds)
+            time, tuple(acked), most, tuple(streams), "max_streams" in kinds, size, _blocked(frames)
         )
         yield from self._close_frames(time, frames, "The peer")
 
@@ -221,8 +222,12 @@ def _kind(frame: Json) -> str:
     return str(frame.get("frame_type", ""))
 
 
-def _blocked(kinds: list[str]) -> tuple[str, ...]:
-    return tuple(_BLOCKED_FRAMES[kind] for kind in kinds if kind in _BLOCKED_FRAMES)
+def _blocked(frames: list[Json]) -> tuple[LimitReached, ...]:
+    return tuple(
+        LimitReached(_BLOCKED_FRAMES[_kind(one)], _whole(one, "stream_id"), _whole(one, "limit"))
+        for one in frames
+        if _kind(one) in _BLOCKED_FRAMES
+    )
 
 
 def _table(data: Json, key: str) -> Json:

@@ -10,6 +10,16 @@ from typing import NamedTuple, TypeAlias
 PacketName: TypeAlias = tuple[str, int]
 
 
+class LimitReached(NamedTuple):
+    """A BLOCKED frame (RFC 9000, sections 19.12 to 19.14)."""
+
+    cause: str
+    #: Of STREAM_DATA_BLOCKED.
+    stream: int | None
+    #: The limit that it names, if it is logged.
+    limit: int | None
+
+
 class Sent(NamedTuple):
     """A packet that this end sent."""
 
@@ -20,8 +30,7 @@ class Sent(NamedTuple):
     eliciting: bool
     #: Stream, offset and length of its data.
     data: tuple[tuple[int, int, int], ...] = ()
-    #: Causes that its BLOCKED frames name (RFC 9000, sections 19.12 to 19.14).
-    blocked: tuple[str, ...] = ()
+    blocked: tuple[LimitReached, ...] = ()
 
 
 class Received(NamedTuple):
@@ -36,8 +45,7 @@ class Received(NamedTuple):
     more_streams: bool = False
     #: Bytes of its stream data.
     data_bytes: int = 0
-    #: Causes that its BLOCKED frames name.
-    blocked: tuple[str, ...] = ()
+    blocked: tuple[LimitReached, ...] = ()
 
 
 class Metrics(NamedTuple):

@@ -17,6 +17,7 @@ from .quic_log import (
     Credit,
     Event,
     Expired,
+    LimitReached,
     Lost,
     Metrics,
     PacketName,
@@ -103,6 +104,8 @@ class Replayed:
     ended: str = ""
     #: When persistent congestion set the window to its smallest, and from what to what.
     collapses: list[tuple[int, int, int]] = field(default_factory=list)
+    #: BLOCKED frames that it sent although its data had not reached the limit.
+    early_frames: int = 0
     #: How often BLOCKED frames of the peer arrived.
     peer_blocked: int = 0
     #: Statements of bytes in flight, and how many of them the packets contradict.
@@ -337,9 +340,21 @@ class _Replay:
         self.arrivals.clear()
         self.steps = []
         self.limited = self.find_exhausted()
-        if event.blocked:
-            self.asked = event.blocked[-1]
-            self.steps = [(event.time_ns, f"the stack sent {_FRAMES[one]}") for one in event.blocked]
+        for one in event.blocked:
+            at = "" if one.limit is None else f" at {one.limit}"
+            if self.has_reached(one):
+                self.asked = one.cause
+                self.steps.append((event.time_ns, f"the stack sent {_FRAMES[one.cause]}{at}"))
+            else:
+                self.out.early_frames += 1
+
+    def has_reached(self, frame: LimitReached) -> bool:
+        """Whether data is at a BLOCKED frame's limit; stacks send them for what waits in a buffer, too."""
+        if frame.limit is None or frame.cause == "stream-limit":
+            return True
+        if frame.stream is not None:
+            return self.offsets.get(frame.stream, 0) >= frame.limit
+        return sum(self.offsets.values()) >= frame.limit
 
     def find_exhausted(self) -> str:
         """The limit of flow control that leaves no room for a byte."""
