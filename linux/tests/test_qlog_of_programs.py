@@ -76,7 +76,7 @@ def test_a_programs_qlog_is_asked_for_and_compared_with_our_packets(tmp_path: Pa
     found = explain(tmp_path, replicate=replicate)
     assert found.notes[:2] == (
         "the stack declared 3 packets lost; links dropped 0 of its datagrams",
-        "in 1 waits of the log, datagrams of it left that the log does not have",
+        "in 1 wait of the log, datagrams of it left that the log does not have",
     )
     [one] = found.summaries
     assert one.conversation == "x, connection 0, client" and one.segments == 23

@@ -118,7 +118,7 @@ def test_events_of_draft_01_are_lists_whose_fields_the_trace_names() -> None:
         (0, "packet_sent"),
         (5_000_000, "packet_sent"),
     ]
-    assert trace.notes == ["1 events have no time or no form that is known, and are left out"]
+    assert trace.notes == ["1 event without a time or a form that is known, left out"]
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,10 @@ def test_times_that_make_no_sense_are_left_out_and_disorder_is_sorted() -> None:
     assert [time for time, _, _ in trace.events] == [0, 2_000_000]
     assert trace.notes == [
         "events are not in order of time; they are sorted",
-        "3 events have no time or no form that is known, and are left out",
+        "3 events without a time or a form that is known, left out",
     ]
     [trace] = parse_qlog(contained(named[:3]), "a")
-    assert (
-        len(trace.events) == 2
-        and "1 events are more than 100 days after the first, and are left out" in trace.notes
-    )
+    assert len(trace.events) == 2 and "1 event more than 100 days after the first, left out" in trace.notes
 
 
 def test_a_log_that_says_nothing_of_packets_states_the_gap() -> None:
@@ -218,7 +215,7 @@ def test_packets_without_sizes_or_frames_are_named() -> None:
     ]
     [log] = as_logs(parse_qlog(contained(events), "a"))
     assert log.notes == [
-        "1 packets sent are without a size, and count as nothing",
+        "1 packet sent without a logged size, counted as nothing",
         "packets are logged without frames; those of 100 bytes and more count as data",
     ]
 

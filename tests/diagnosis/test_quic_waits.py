@@ -110,7 +110,7 @@ def test_a_frame_for_a_limit_that_data_has_not_reached_blocks_nothing() -> None:
     events = [sent(80, 1, stream(1000), early), sent(180, 2, stream(2000)), sent(181, 3, stream(3000))]
     found = explain([*START, *events])
     assert longest(found)[0] == "application"
-    assert "1 BLOCKED frames of the stack name limits that its data had not reached" in found.notes
+    assert "the stack sent 1 BLOCKED frame for limits that its data had not reached" in found.notes
     early["limit"] = 2000
     assert longest(explain([*START, *events]))[0] == "flow-stream"
 
@@ -280,7 +280,7 @@ def test_the_log_of_a_receiver_says_what_its_peer_said() -> None:
         received(81, {"frame_type": "stream_data_blocked", "stream_id": 3, "limit": 5000}),
     ]
     assert explain([*START, *arrived]).notes[0] == (
-        "this end received most of the data; the peer said 1 times that it was blocked: the sender's qlog "
+        "this end received most of the data; the peer said 1 time that it was blocked: the sender's qlog "
         "says what that one waited for"
     )
 

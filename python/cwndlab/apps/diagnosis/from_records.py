@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cwndlab.base.numbers import Columns
+from cwndlab.base.writing import count_text
 from cwndlab.study.knobs import alternative_name
 
 from .conversation import Conversation, Drop, Known, Packet
@@ -47,7 +48,7 @@ def conversations(
     # Programs may send datagrams next to TCP, which have no windows to wait for.
     kept = [one for one in found if not one.packets or any(packet.flags for packet in one.packets)]
     if len(kept) < len(found) and kept:
-        kept[0].notes.append(f"{len(found) - len(kept)} connections of datagrams are left out")
+        kept[0].notes.append(f"{count_text(len(found) - len(kept), 'connection')} of datagrams left out")
     return kept
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from cwndlab.apps.diagnosis.causes import CAUSES, ORDINARY
 from cwndlab.apps.diagnosis.diagnosis import Diagnosis, Explanation, Step
 from cwndlab.apps.diagnosis.summary import Summary, length_text
+from cwndlab.base.writing import count_text
 
 from .quic_log import QuicLog
 from .quic_waits import QuicWait, Replayed, replay
@@ -101,7 +102,7 @@ def _remarks(log: QuicLog, replayed: Replayed, waits: Sequence[QuicWait]) -> lis
         notes.append("no packet that asks for an acknowledgment is logged, so nothing is known of waits")
     elif log.by_stack and replayed.received_bytes > replayed.sent_bytes:
         asked = (
-            f"; the peer said {replayed.peer_blocked} times that it was blocked"
+            f"; the peer said {count_text(replayed.peer_blocked, 'time')} that it was blocked"
             if replayed.peer_blocked
             else ""
         )
@@ -119,16 +120,17 @@ def _remarks(log: QuicLog, replayed: Replayed, waits: Sequence[QuicWait]) -> lis
         )
     if replayed.early_frames:
         notes.append(
-            f"{replayed.early_frames} BLOCKED frames of the stack name limits that its data had not reached"
+            f"the stack sent {count_text(replayed.early_frames, 'BLOCKED frame')} for limits that its "
+            "data had not reached"
         )
     disputed = [wait for wait in waits if wait.disputed]
     if disputed:
         spent = sum(wait.duration_ns for wait in disputed) / 1e9
         first = max(disputed, key=lambda wait: wait.duration_ns)
         notes.append(
-            f"in {len(disputed)} of {len(waits)} waits ({length_text(spent)}) the packets do not show "
-            f"what the stack says: the longest at {first.start_ns / 1e9:.6f} s, {first.stated} by the stack, "
-            f"{first.shown} by its packets"
+            f"in {len(disputed)} of {count_text(len(waits), 'wait')} ({length_text(spent)}) the packets do "
+            f"not show what the stack says: the longest at {first.start_ns / 1e9:.6f} s, {first.stated} by "
+            f"the stack, {first.shown} by its packets"
         )
     if replayed.contradicted >= max(_FEWEST, _MANY * replayed.statements):
         notes.append(

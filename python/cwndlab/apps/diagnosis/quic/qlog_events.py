@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from cwndlab.base.writing import count_text
+
 from .qlog_file import RawTrace
 from .quic_log import (
     Blocked,
@@ -70,7 +72,8 @@ def as_log(trace: RawTrace, name: str) -> QuicLog:
     if not log.events:
         log.notes.append("it has no event of packets, recovery or a connection's end: nothing is known")
     elif translate.sizes_missing:
-        log.notes.append(f"{translate.sizes_missing} packets sent are without a size, and count as nothing")
+        what = count_text(translate.sizes_missing, "packet")
+        log.notes.append(f"{what} sent without a logged size, counted as nothing")
     if translate.without_frames:
         log.notes.append("packets are logged without frames; those of 100 bytes and more count as data")
     return log

@@ -216,7 +216,7 @@ def _trace(trace: Json, head: Json, events: list[Any], notes: list[str]) -> RawT
         timed.append((moment, str(row.get("name", "")), row.get("data")))
     made.events = list(_from_first(timed, unit, made))
     if strange:
-        made.notes.append(f"{strange} events have no time or no form that is known, and are left out")
+        made.notes.append(f"{count_text(strange, 'event')} without a time or a form that is known, left out")
     return made
 
 
@@ -236,7 +236,7 @@ def _from_first(
         made.whole_ms = made.whole_ms and time % 1_000_000 == 0
         yield time, name.rpartition(":")[2], data if isinstance(data, dict) else {}
     if far:
-        made.notes.append(f"{far} events are more than 100 days after the first, and are left out")
+        made.notes.append(f"{count_text(far, 'event')} more than 100 days after the first, left out")
 
 
 def _as_table(event: Any, fields: Any) -> Json | None:

@@ -16,6 +16,7 @@ from cwndlab.apps.diagnosis.run_bottleneck import bottleneck_in
 from cwndlab.apps.diagnosis.summary import Summary, length_text
 from cwndlab.base.errors import StudyError
 from cwndlab.base.numbers import Columns
+from cwndlab.base.writing import count_text
 
 from .explain_qlog import as_logs
 from .explain_quic import diagnose_logs
@@ -150,7 +151,10 @@ def _differences(log: QuicLog, replayed: Replayed, packets: _Datagrams) -> list[
     """Where the stack's log and our packets disagree."""
     notes = []
     lost = sum(isinstance(one, Lost) for one in log.events)
-    notes.append(f"the stack declared {lost} packets lost; links dropped {packets.dropped} of its datagrams")
+    notes.append(
+        f"the stack declared {count_text(lost, 'packet')} lost; links dropped {packets.dropped} of its "
+        "datagrams"
+    )
     sent = np.unique(np.array([one.time_ns for one in log.events if isinstance(one, Sent)], np.int64))
     silent = 0
     for wait in replayed.waits:
@@ -161,7 +165,9 @@ def _differences(log: QuicLog, replayed: Replayed, packets: _Datagrams) -> list[
         logged = slice(*np.searchsorted(sent, (wait.start_ns + 1, wait.end_ns)))
         silent += len(packets.sent_ns[inside]) > 0 and len(sent[logged]) == 0
     if silent:
-        notes.append(f"in {silent} waits of the log, datagrams of it left that the log does not have")
+        notes.append(
+            f"in {count_text(silent, 'wait')} of the log, datagrams of it left that the log does not have"
+        )
     if len(packets.sent_ns) and len(sent):
         after = (
             packets.sent_ns - sent[np.maximum(np.searchsorted(sent, packets.sent_ns, side="right") - 1, 0)]
