@@ -203,6 +203,7 @@ fn impairments() -> Vec<Value> {
         json!({"kind": "jitter", "max_ns": 9_000_000}),
         json!({"kind": "jitter", "max_ns": 9_000_000, "keep_order": false}),
         json!({"kind": "normal-jitter", "sigma_ns": 2_000_000}),
+        json!({"kind": "wifi-jitter", "p": [0.05]}),
         json!({"kind": "delay-steps", "at_ns": [0, 2_000_000_000], "extra_ns": [0, 15_000_000]}),
         json!({"kind": "aggregate", "hold_ns": 4_000_000, "burst_packets": 3}),
         json!({"kind": "reorder", "p": 0.1, "extra_ns": 15_000_000}),

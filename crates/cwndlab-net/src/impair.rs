@@ -7,7 +7,7 @@ pub use config::{ImpairmentConfig, ImpairmentError};
 use config::least_mean;
 use cwndlab_units::Time;
 use rand::Rng as _;
-use rand_distr::{Distribution as _, StandardNormal};
+use rand_distr::{Distribution as _, Poisson, StandardNormal};
 
 use crate::schedule::Schedule;
 use crate::{Packet, Rng};
@@ -84,6 +84,7 @@ enum Exit {
         cut: f64,
         order: Order,
     },
+    Wifi(Box<Wifi>),
     Steps {
         extra: Schedule<Time>,
         order: Order,
@@ -95,6 +96,35 @@ enum Exit {
         release: Time,
         left: u32,
     },
+}
+
+/// The delays of packets over Wi-Fi: short ones, and with a probability also long ones.
+#[derive(Clone, Debug)]
+struct Wifi {
+    p: Schedule<f64>,
+    short: Periods,
+    long: Periods,
+    order: Order,
+}
+
+/// A random number of equal periods, of which more than `whole` end at a random point of the last one.
+#[derive(Clone, Debug)]
+struct Periods {
+    count: Poisson<f64>,
+    whole: f64,
+    length: Time,
+}
+
+impl Periods {
+    fn new(mean: f64, whole: f64, length: Time) -> Periods {
+        Periods { count: Poisson::new(mean).expect("a mean above 0"), whole, length }
+    }
+
+    fn draw(&self, rng: &mut Rng) -> Time {
+        let count = self.count.sample(rng);
+        let early = if count > self.whole { rng.random::<f64>() } else { 0.0 };
+        self.length.mul_f64(count - early)
+    }
 }
 
 /// Whether packets must keep their order, and the time at which the last one left the link.
@@ -173,6 +203,15 @@ impl Impairments {
                 cut: *cut,
                 order: Order::new(*keep_order),
             }),
+            // picoquic/sim_link.c, `picoquictest_sim_link_wifi_jitter`
+            ImpairmentConfig::WifiJitter { p, at_ns, repeat_ns, short_ns, long_ns } => {
+                exit.push(Exit::Wifi(Box::new(Wifi {
+                    p: Schedule::new(at_ns, p, *repeat_ns),
+                    short: Periods::new(1.0, 0.0, *short_ns),
+                    long: Periods::new(12.0, 1.0, *long_ns),
+                    order: Order::new(true),
+                })));
+            }
             ImpairmentConfig::DelaySteps { at_ns, extra_ns, repeat_ns, keep_order } => exit.push(Exit::Steps {
                 extra: Schedule::new(at_ns, extra_ns, *repeat_ns),
                 order: Order::new(*keep_order),
@@ -296,6 +335,7 @@ impl Exit {
     fn keeps_order(&self) -> bool {
         match self {
             Exit::Jitter { order, .. } | Exit::Normal { order, .. } | Exit::Steps { order, .. } => order.kept,
+            Exit::Wifi(wifi) => wifi.order.kept,
             Exit::Nth { .. } | Exit::Reorder { .. } | Exit::Aggregate { .. } => false,
         }
     }
@@ -319,6 +359,13 @@ impl Exit {
                     }
                 };
                 order.leave(arrival + Time::from_secs_f64((*mean + *sigma * normal).max(0.0))) - arrival
+            }
+            Exit::Wifi(wifi) => {
+                let mut extra = wifi.short.draw(rng);
+                if draw(wifi.p.at(departure).0, rng) {
+                    extra += wifi.long.draw(rng);
+                }
+                wifi.order.leave(arrival + extra) - arrival
             }
             Exit::Steps { extra, order } => order.leave(arrival + extra.at(departure).0) - arrival,
             Exit::Aggregate { hold, most, release, left } => {

@@ -105,6 +105,25 @@ pub enum ImpairmentConfig {
         #[serde(default = "yes")]
         keep_order: bool,
     },
+    /// Exit: the delays of packets over Wi-Fi, as picoquic's simulator draws them after measurements in bad networks: a
+    /// number of short periods with a Poisson distribution of mean 1 for each packet, and with probability `p` also a
+    /// number of long ones with mean 12. Each sum ends at a random point of its last period. Packets keep their order.
+    WifiJitter {
+        /// Probability of a long delay, from each of the times `at_ns` on.
+        p: Vec<f64>,
+        /// When these probabilities begin to apply, in increasing order. The first is 0.
+        #[serde(default = "start")]
+        at_ns: Vec<Time>,
+        /// Period after which the steps repeat.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        repeat_ns: Option<Time>,
+        /// The short period.
+        #[serde(default = "short_period")]
+        short_ns: Time,
+        /// The long period.
+        #[serde(default = "long_period")]
+        long_ns: Time,
+    },
     /// Exit: an extra delay that changes at stated times. A packet gets the delay that applies when it leaves the
     /// transmitter.
     DelaySteps {
@@ -145,6 +164,15 @@ fn three() -> f64 {
 }
 fn once() -> u32 {
     1
+}
+fn start() -> Vec<Time> {
+    vec![Time::ZERO]
+}
+fn short_period() -> Time {
+    Time::from_millis(1)
+}
+fn long_period() -> Time {
+    Time::from_micros(7500)
 }
 fn yes() -> bool {
     true
@@ -218,7 +246,8 @@ impl ImpairmentConfig {
                     return Err(ImpairmentError::Occurrences);
                 }
             }
-            ImpairmentConfig::LossSteps { at_ns, p, repeat_ns } => {
+            ImpairmentConfig::LossSteps { at_ns, p, repeat_ns }
+            | ImpairmentConfig::WifiJitter { at_ns, p, repeat_ns, .. } => {
                 schedule::check(at_ns, p.len(), *repeat_ns)?;
                 p.iter().try_for_each(|&p| probability("p", p))?;
             }

@@ -169,6 +169,38 @@ fn normal_jitter_is_cut_and_has_its_mean() {
 }
 
 #[test]
+fn wifi_jitter_has_short_delays_and_from_its_time_on_long_ones_with_their_probability() {
+    let config = ImpairmentConfig::WifiJitter {
+        p: vec![0.0, 0.25],
+        at_ns: vec![Time::ZERO, Time::from_secs(100_000)],
+        repeat_ns: None,
+        short_ns: Time::from_millis(1),
+        long_ns: Time::from_micros(7500),
+    };
+    assert_eq!(config.check(), Ok(()));
+    let (mut impairments, mut rng) = (Impairments::new(std::slice::from_ref(&config)), rng());
+    // a packet each second, so that none waits for the one before
+    let drawn: Vec<f64> = (0..200_000)
+        .map(Time::from_secs)
+        .map(|at| impairments.extra_delay(at, at, &mut rng).as_secs_f64() * 1e3)
+        .collect();
+    let (good, bad) = drawn.split_at(100_000);
+    // Poisson(1) periods of 1 ms, less half of one if there is any: 1 - (1 - 1/e) / 2 = 0.6839 ms; e^-1 have none.
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    assert!((mean(good) - 0.6839).abs() < 0.012, "{}", mean(good));
+    let none = good.iter().filter(|&&ms| ms == 0.0).count() as f64 / 1e5;
+    assert!((none - 0.3679).abs() < 0.006, "{none}");
+    // a quarter also have Poisson(12) periods of 7.5 ms, less half of one: 86.25 ms
+    assert!((mean(bad) - mean(good) - 0.25 * 86.25).abs() < 0.6, "{}", mean(bad));
+    let long = bad.iter().filter(|&&ms| ms > 20.0).count() as f64 / 1e5;
+    assert!((long - 0.25).abs() < 0.006, "{long}");
+    let ordered = arrivals(&[config], 1000);
+    assert!(ordered.windows(2).all(|pair| pair[0] <= pair[1]));
+    let wrong: ImpairmentConfig = serde_json::from_str(r#"{"kind": "wifi-jitter", "p": [0.1, 0.2]}"#).unwrap();
+    assert!(wrong.check().is_err(), "two probabilities and one time");
+}
+
+#[test]
 fn a_delay_that_falls_lets_packets_overtake_unless_they_keep_their_order() {
     let ms = Time::from_millis;
     let config = |keep_order| ImpairmentConfig::DelaySteps {
