@@ -389,3 +389,63 @@ impl Sender {
             || (self.cc.in_slow_start() && self.cc.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.snd.mss))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Profile;
+
+    const MSS: u64 = 1000;
+
+    /// A sender in slow start with a window of 10 segments of 1000 bytes.
+    fn sender() -> Sender {
+        let initial_window = crate::config::InitialWindow::Segments(10);
+        Sender::new(&TcpConfig { mss: MSS as u32, initial_window, ..Profile::Rfc5681.config() }, MSS as u32)
+    }
+
+    /// Notes the use of the window at `now` with these bytes acknowledged and sent; whether it counts as used.
+    fn note(s: &mut Sender, now: Time, (una, max): (u64, u64)) -> bool {
+        (s.snd.una, s.snd.nxt, s.snd.max) = (1 + una, 1 + max, 1 + max);
+        s.last_sent = now;
+        s.note_usage(now);
+        s.uses_cwnd()
+    }
+
+    #[test]
+    fn in_slow_start_a_window_is_used_if_more_than_half_of_it_was_in_flight() {
+        assert_eq!(sender().cc.cwnd(), 10 * MSS);
+        for (flight, used) in [(3 * MSS, false), (5 * MSS, false), (5 * MSS + 1, true), (8 * MSS, true)] {
+            let mut s = sender();
+            assert_eq!(note(&mut s, Time::from_millis(1), (0, flight)), used, "{flight}");
+            assert!(!s.cwnd_limited);
+        }
+    }
+
+    #[test]
+    fn the_most_in_flight_of_a_round_counts_until_the_round_is_over() {
+        let mut s = sender();
+        assert!(!note(&mut s, Time::from_millis(1), (0, 3 * MSS)));
+        assert!(note(&mut s, Time::from_millis(2), (0, 6 * MSS)), "more in the same round");
+        assert_eq!(s.most_out, 6);
+        assert!(note(&mut s, Time::from_millis(3), (4 * MSS, 6 * MSS)), "less, but the round is not over");
+        assert_eq!(s.most_out, 6);
+        assert!(!note(&mut s, Time::from_millis(4), (6 * MSS, 8 * MSS)), "what was sent is acknowledged");
+        assert_eq!(s.most_out, 2);
+    }
+
+    #[test]
+    fn a_window_without_room_for_a_segment_is_full_for_a_round() {
+        let mut s = sender();
+        assert!(!note(&mut s, Time::from_millis(1), (0, 4 * MSS)));
+        assert!(note(&mut s, Time::from_millis(2), (0, 9 * MSS + 1)) && s.cwnd_limited);
+        assert!(note(&mut s, Time::from_millis(3), (9 * MSS, 9 * MSS + 1)) && s.cwnd_limited);
+        assert!(!note(&mut s, Time::from_millis(4), (9 * MSS + 1, 9 * MSS + 2)) && !s.cwnd_limited);
+        s.stopped_by_cwnd = true; // for less than a segment of room, without sending
+        s.last_sent = Time::ZERO;
+        s.note_usage(Time::from_millis(5));
+        assert!(s.cwnd_limited && !s.stopped_by_cwnd);
+        let mut exactly = sender();
+        note(&mut exactly, Time::from_millis(1), (0, 9 * MSS));
+        assert!(!exactly.cwnd_limited, "there is room for one more");
+    }
+}

@@ -198,3 +198,28 @@ fn a_timeout_finds_the_window_reduced_until_the_data_of_the_episode_is_acknowled
         assert!(!has_reduced(&cfg, &mut s, &mut recovery, 1, 2), "{kind:?}");
     }
 }
+
+/// Linux without SACK: a duplicate ACK is a segment that has arrived, and a partial ACK of two segments accounts for one
+/// of them (`tcp_remove_reno_sacks`).
+#[test]
+fn without_sack_linux_keeps_the_count_of_duplicates_through_a_partial_ack_and_forgets_it_with_the_episode() {
+    let cfg = TcpConfig { mss: 100, sack: false, ..Profile::Linux6.config() };
+    let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, false));
+    s.outstanding.begin_ack();
+    for expected in 1..=3 {
+        let ack = report(&cfg, &s, AckKind::Duplicate, 0);
+        take(&cfg, &mut s, &mut recovery, &ack);
+        assert_eq!(s.snd.dup_acks, expected);
+    }
+    assert!(recovery.in_recovery());
+    let mut acknowledge = |s: &mut Sender, una: u64| {
+        s.outstanding.begin_ack();
+        s.outstanding.on_ack(una);
+        s.snd.una = una;
+        let ack = report(&cfg, s, AckKind::New, 0);
+        take(&cfg, s, &mut recovery, &ack);
+        s.snd.dup_acks
+    };
+    assert_eq!(acknowledge(&mut s, 201), 2);
+    assert_eq!(acknowledge(&mut s, 501), 0);
+}
