@@ -129,3 +129,35 @@ fn duplicated_acknowledgments_arrive_with_the_blocks_with_which_they_were_sent()
         assert_eq!(blocks, &sent[id], "packet {id}");
     }
 }
+
+/// The intervals of a sender's limits.
+#[derive(Default)]
+struct Limits(Vec<(bool, Time, Time, cwndlab_tcp::Limit)>);
+
+impl Probe for Limits {
+    const ENABLED: bool = true;
+    fn traced(&mut self, way: Way, traced: &cwndlab_tcp::Traced) {
+        if let cwndlab_tcp::Traced::Limited { from, to, by } = *traced {
+            self.0.push((way.from_client, from, to, by));
+        }
+    }
+}
+
+#[test]
+fn what_limits_a_sender_is_looked_at_while_it_sends() {
+    use cwndlab_tcp::Limit;
+    let tcp = tcp(Profile::Rfc5681, RecoveryKind::NewReno);
+    let mut scenario = chain(&tcp, 20_000, DROP_TAIL, "", 2);
+    scenario.probes.limits = true;
+    let intervals = Simulation::new(&scenario, 1, 0, Limits::default()).unwrap().run().unwrap().1 .0;
+    for end in [true, false] {
+        let of_end: Vec<_> = intervals.iter().filter(|interval| interval.0 == end).collect();
+        assert!(of_end.windows(2).all(|pair| pair[0].2 == pair[1].1 && pair[0].3 != pair[1].3), "{of_end:?}");
+        assert!(of_end.iter().all(|interval| interval.1 < interval.2));
+    }
+    // The client waits for the SYN-ACK, 44 ms and the time of two SYNs, then for acknowledgments.
+    let client: Vec<_> = intervals.iter().filter(|interval| interval.0).collect();
+    assert_eq!((client[0].1, client[0].3), (Time::ZERO, Limit::Handshake));
+    assert!(client[0].2.as_nanos().abs_diff(44_500_000) < 500_000, "{:?}", client[0]);
+    assert!(client.len() > 3 && client.iter().any(|interval| interval.3 == Limit::Cwnd), "{client:?}");
+}

@@ -76,6 +76,26 @@ fn voice_leaves_before_best_effort_and_bulk_gets_what_is_left() {
     assert!((38..=44).contains(&count(1)) && (8..=14).contains(&count(2)), "{} {}", count(1), count(2));
 }
 
+/// Without a shaper, classes have turns by their quanta: 1024 for best effort, 256 for voice and 64 for bulk
+/// (`cake_config_diffserv3`).
+#[test]
+fn classes_without_a_shaper_share_by_their_quanta() {
+    let point = |dscp, number| Codepoint { dscp, traffic: vec![number_name(number)], numbers: vec![number] };
+    let config = CakeConfig {
+        codepoints: vec![point(46, 1), point(8, 2)],
+        perturbation: Some(1),
+        rtt_ns: Time::from_secs(4),
+        ..CakeConfig::default()
+    };
+    let of = |id, traffic| TestPacket { traffic, ..TestPacket::of_flow(id, u64::from(traffic)) };
+    let packets: Vec<_> = (0..1000).flat_map(|id| [of(id, 2), of(id, 0), of(id, 1)]).collect();
+    let left = departures(config, &packets, Time::MAX);
+    let count = |traffic| left[..840].iter().filter(|(packet, _)| packet.traffic == traffic).count();
+    for (traffic, of_21) in [(0, 16), (1, 4), (2, 1)] {
+        assert!(count(traffic).abs_diff(40 * of_21) <= 4, "{traffic}: {}", count(traffic));
+    }
+}
+
 fn number_name(number: u8) -> String {
     format!("traffic {number}")
 }
