@@ -328,33 +328,4 @@ pub trait Network {
 }
 
 #[cfg(test)]
-mod tests {
-    use cwndlab_units::Rate;
-    use rand::SeedableRng as _;
-
-    use super::*;
-    use crate::queue::{CodelConfig, DropTailConfig, QueueConfig, Unit};
-    use crate::test_packet::TestPacket;
-
-    fn wire(queue: &QueueConfig, rate_bps: u64) -> Wire<TestPacket> {
-        Wire::new(Link::new(Rate::from_bps(rate_bps), Time::ZERO, 0, queue, crate::Rng::seed_from_u64(1)))
-    }
-
-    #[test]
-    fn a_link_of_which_something_is_reported_takes_the_path_that_reports_it() {
-        let queue = QueueConfig::DropTail(DropTailConfig { limit: 9, unit: Unit::Packets, counts_in_service: true });
-        let paths = |wire: Wire<TestPacket>| [wire.ordinary, wire.early, wire.passes, wire.watched, wire.observed];
-        let plain = || wire(&queue, 1_000_000);
-        assert_eq!(paths(plain()), [true, false, true, false, false]);
-        assert_eq!(paths(plain().watched()), [false, false, true, true, false]);
-        assert_eq!(paths(plain().observed()), [true, false, false, false, true]);
-        assert_eq!(paths(plain().observed().watched()), [false, false, false, true, true]);
-        assert_eq!(paths(plain().delivering()), [true, false, true, false, false]);
-        // 20 bytes take 0.1 ns, so several packets may arrive at the same nanosecond.
-        assert_eq!(paths(wire(&queue, 1_600_000_000_000).delivering()), [true, false, false, false, false]);
-        let codel = QueueConfig::Codel(CodelConfig::default());
-        assert_eq!(paths(wire(&codel, 1_000_000)), [false, false, true, false, false]);
-        let plain = plain();
-        assert!(plain.arrival_due.is_never() && plain.service_due.is_never());
-    }
-}
+mod tests;

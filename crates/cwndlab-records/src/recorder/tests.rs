@@ -121,3 +121,39 @@ fn offsets_go_on_past_the_wrap_of_sequence_numbers() {
     let rows = rows(recorder);
     assert_eq!((rows[10].2, rows[11].3), (5 * step, 5 * step + 1000));
 }
+
+#[test]
+fn the_memory_held_is_that_of_the_rows_of_all_tables() {
+    let mut recorder = recorder();
+    let watched = recorder.held_bytes();
+    assert_eq!(watched, size_of::<Watched>() as u64);
+    recorder.segment(Time::ZERO, Seen::Sent { timeout: false }, DATA, 0, &data(1));
+    let row = recorder.held_bytes() - watched;
+    assert!((80..400).contains(&row), "{row} bytes of a segment");
+    recorder.segment(Time::ZERO, Seen::Sent { timeout: false }, DATA, 0, &data(1001));
+    assert_eq!(recorder.held_bytes(), watched + 2 * row);
+    let mut held = recorder.held_bytes();
+    let mut grown = |recorder: &Recorder| {
+        let more = recorder.held_bytes().checked_sub(held).expect("rows add memory");
+        held += more;
+        more
+    };
+    recorder.delay(Time::ZERO, DATA, Time::ZERO, 1000);
+    assert!(grown(&recorder) >= 20);
+    let counters = cwndlab_net::LinkCounters::default();
+    recorder.snapshot_link(Time::ZERO, 0, &counters, None);
+    assert!(grown(&recorder) >= 64);
+    for traced in [
+        Traced::Limited { from: Time::ZERO, to: Time::from_nanos(1), by: cwndlab_tcp::Limit::Cwnd },
+        Traced::Expired {
+            at: Time::ZERO,
+            timer: cwndlab_tcp::Expired::Retransmission,
+            set_at: Time::ZERO,
+            backoffs: 1,
+            acked: 0,
+        },
+    ] {
+        recorder.traced(DATA, &traced);
+        assert!(grown(&recorder) >= 16, "{traced:?}");
+    }
+}

@@ -126,3 +126,30 @@ fn the_scale_is_at_least_that_of_the_largest_buffer_an_application_may_ask_for()
         assert_eq!(TunedBuffer::shift(most), shift, "{most}");
     }
 }
+
+/// `__tcp_select_window`: with less than half of the buffer free, free bytes below a unit of the scale do not count;
+/// otherwise they are rounded up.
+#[test]
+fn a_tight_window_is_rounded_down_to_the_scale_and_another_one_up() {
+    let buffer = established();
+    for shift in [1_u8, 7, 9] {
+        let unit = 1 << shift;
+        let (mut tight, mut roomy) = (0, 0);
+        for allocated in (0..buffer.buffer).step_by(257) {
+            let free = buffer.free(allocated);
+            let (window, is_tight) = buffer.select_window(shift, 0, allocated);
+            let full = buffer.window_clamp.min(buffer.window_of(buffer.buffer));
+            assert_eq!((is_tight, window % unit), (free < full / 2, 0));
+            if is_tight {
+                let down = free / unit * unit;
+                let silly = down < buffer.window_of(buffer.buffer) / 16 || down < buffer.size.full().min(full);
+                assert_eq!(window, if silly { 0 } else { down.min(buffer.threshold).next_multiple_of(unit) }, "{free}");
+                tight += 1;
+            } else {
+                assert_eq!(window, free.min(buffer.threshold).next_multiple_of(unit), "{free}");
+                roomy += 1;
+            }
+        }
+        assert!(tight > 50 && roomy > 50, "{tight} {roomy}");
+    }
+}

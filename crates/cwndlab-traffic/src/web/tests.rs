@@ -191,3 +191,13 @@ fn empirical_reply_sizes_have_mahs_quantiles() {
     let mean = drawn.iter().sum::<f64>() / f64::from(n);
     assert!((mean / 7231.0 - 1.0).abs() < 0.06, "mean {mean}");
 }
+
+#[test]
+fn the_memory_of_a_page_is_that_of_its_objects() {
+    let of = |inline: u32| {
+        let json = web("http/1.1", "syn", "whole-primary", &format!(r#","inline_objects":{inline}"#));
+        app(&json, 1).unwrap().memory_bytes()
+    };
+    let each = (std::mem::size_of::<super::page::Object>() + std::mem::size_of::<u64>()) as u64;
+    assert_eq!([of(0), of(1), of(3), of(99)], [each, 2 * each, 4 * each, 100 * each]);
+}
