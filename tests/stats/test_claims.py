@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import numpy as np
@@ -307,6 +308,36 @@ def test_what_is_wrong_is_named_with_its_place(expression: str, column: int, say
     assert raised.value.key == "claims.c.assert"
     assert says in str(raised.value)
     assert f"(column {column}," in str(raised.value)
+
+
+@pytest.mark.parametrize("before", ["", "(", "((", "1 < 2 and (", "1  < 2 and ("])
+@pytest.mark.parametrize(
+    ("expression", "column", "says"),
+    [
+        ("page_dely < 1", 1, "no quantity"),
+        ("1 < (2 < 3)", 6, "a number is needed"),
+        ("not 1", 5, "a condition is needed"),
+        ("[1] == [page_delay]", 9, "plain numbers only"),
+        ("1 < ~1", 5, "only -, + and not"),
+        ("1 in [1]", 1, "no comparison"),
+        ("[1] < [2]", 1, "compared by =="),
+        ("1 < abs(1, 2)", 5, "abs takes 1 value"),
+        ("1 < mean(1, by=iw)", 5, "mean takes no 'by'"),
+        ("1 < size(count(page_delay < 1))", 10, "size takes no count"),
+        ("1 < quantile(page_delay, 2)", 26, "between 0 and 1"),
+        ("1 < take(page_delay, 1)", 5, "list quantity"),
+        ("1 < page_delay[other]", 16, "name of a cell"),
+        ("1 < page_delays[index=-1]", 23, "from 0"),
+        ("1 < page_delay[iw=7]", 5, "has no value 7"),
+        ("1 < True", 5, "not a number"),
+    ],
+)
+def test_the_place_of_an_error_moves_with_what_is_written_before_it(
+    before: str, expression: str, column: int, says: str
+) -> None:
+    with pytest.raises(StudyError, match=re.escape(f"(column {column + len(before)},")) as raised:
+        judge_claims([claim(before + expression + ")" * before.count("("))], WEB)
+    assert says in str(raised.value)
 
 
 def test_syntax_is_checked_without_a_run() -> None:
