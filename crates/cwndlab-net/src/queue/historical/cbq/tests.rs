@@ -293,3 +293,12 @@ fn an_estimate_that_decays_reaches_zero_without_subnormal_numbers() {
     }
     assert!(estimator.average_s() <= 0.0, "{:e}", estimator.average_s());
 }
+
+#[test]
+fn a_packet_takes_the_time_of_its_bytes_at_either_rate() {
+    let mut estimator = Estimator::new(1e6, 1e7, 4, 1000, f64::NEG_INFINITY);
+    for (bytes, link_us) in [(1000, 800), (40, 32), (1500, 1200), (1000, 800)] {
+        assert_eq!(estimator.link_time(bytes), Time::from_micros(link_us));
+        assert_eq!(estimator.class_time(bytes), Time::from_micros(10 * link_us));
+    }
+}

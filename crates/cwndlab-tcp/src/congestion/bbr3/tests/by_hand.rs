@@ -391,6 +391,21 @@ fn cruising_leaves_headroom_and_the_other_states_of_the_cycle_do_not() {
 }
 
 #[test]
+fn headroom_is_15_percent_but_a_segment_at_least_and_leaves_four() {
+    let mut flow = Flow::new().cruising();
+    for (long_term, left) in [(60 * MSS, 51 * MSS), (20 * MSS, 17 * MSS), (6 * MSS, 5 * MSS), (5 * MSS, 4 * MSS)] {
+        flow.law.inflight_longterm = long_term;
+        assert_eq!(flow.law.inflight_with_headroom(), left, "{long_term}");
+    }
+    for packets in 1..=4 {
+        flow.law.inflight_longterm = packets * MSS;
+        assert_eq!(flow.law.inflight_with_headroom(), 4 * MSS, "{packets} packets");
+    }
+    flow.law.inflight_longterm = NONE;
+    assert_eq!(flow.law.inflight_with_headroom(), NONE);
+}
+
+#[test]
 fn the_window_after_recovery_is_that_before_it_bounded_by_the_model() {
     let mut flow = Flow::new().cruising();
     flow.cwnd = 80 * MSS;
