@@ -82,7 +82,10 @@ impl LossLaw for Dctcp {
 
 #[cfg(test)]
 mod tests {
+    use cwndlab_units::Time;
+
     use super::*;
+    use crate::congestion::AckReport;
 
     /// alpha after each of several windows of 100 segments, of which these percentages are marked.
     fn alphas(marked: &[u64]) -> Vec<u32> {
@@ -118,6 +121,30 @@ mod tests {
             let expected = share as i64 * 1024 / 100;
             assert!((i64::from(settled) - expected).abs() <= 16, "{share} %: {settled} against {expected}");
         }
+    }
+
+    #[test]
+    fn acks_of_new_data_and_duplicates_are_counted_and_others_are_not() {
+        let cfg = crate::Profile::Linux6.config();
+        let ack = crate::sender::Sender::new(&cfg, 1000).snd.report(&cfg, Time::ZERO, (9000, 0), 0, None);
+        let mut windows = Windows { cwnd: 10_000, ssthresh: 10_000 };
+        for (kind, counted) in
+            [(AckKind::New, true), (AckKind::Duplicate, true), (AckKind::Other, false), (AckKind::Old, false)]
+        {
+            let mut dctcp = Dctcp { window_end: 5000, ..Dctcp::new() };
+            let report = AckReport { kind, delivered_bytes: 3000, ce_bytes: 1000, snd_una: 4000, snd_nxt: 9000, ..ack };
+            dctcp.on_feedback(&Acked::of(&report), &mut windows);
+            assert_eq!((dctcp.acked, dctcp.marked), if counted { (3000, 1000) } else { (0, 0) }, "{kind:?}");
+            assert_eq!((dctcp.alpha, dctcp.window_end), (ONE, 5000));
+            // The window ends: of 6000 bytes 2000 are marked, 341/1024, and a sixteenth of that is 21.
+            let end = AckReport { snd_una: 5000, ..report };
+            dctcp.on_feedback(&Acked::of(&end), &mut windows);
+            let expected = if counted { (ONE - 64 + 21, 9000) } else { (ONE, 5000) };
+            assert_eq!((dctcp.alpha, dctcp.window_end), expected);
+        }
+        let mut dctcp = Dctcp::new();
+        dctcp.on_feedback(&Acked { report: None, ..Acked::of(&ack) }, &mut windows);
+        assert_eq!((dctcp.alpha, dctcp.acked), (ONE, 0));
     }
 
     #[test]

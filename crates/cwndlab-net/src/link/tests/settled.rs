@@ -59,3 +59,21 @@ fn nothing_but_queueing_follows_from_an_offer_to_a_settled_link_without_impairme
     lossy.offer(Time::ZERO, &packet(1000));
     assert!(lossy.is_settled(lossy.next_service()) && !lossy.only_queued(lossy.next_service()));
 }
+
+#[test]
+fn delays_are_drawn_as_packets_enter_if_nothing_else_can_happen_to_them() {
+    let jitter = |keep_order| ImpairmentConfig::Jitter { max_ns: Time::from_millis(1), keep_order };
+    let loss = || ImpairmentConfig::Bernoulli { p: 0.1 };
+    let red = QueueConfig::Red(RedConfig::new(20, 5.0, 15.0));
+    for (queue, impairments, early) in [
+        (drop_tail(9), vec![jitter(true)], true),
+        (drop_tail(9), vec![jitter(true), jitter(true)], true),
+        (drop_tail(9), vec![jitter(false)], false),
+        (drop_tail(9), vec![loss(), jitter(true)], false),
+        (drop_tail(9), vec![loss()], false),
+        (red, vec![jitter(true)], false),
+    ] {
+        let link = link(8_000_000, Time::ZERO, &queue).impaired(Impairments::new(&impairments));
+        assert_eq!((link.is_early(), link.holds_back()), (early, !early), "{impairments:?}");
+    }
+}
