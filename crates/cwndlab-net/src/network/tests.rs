@@ -112,13 +112,13 @@ fn sent(queue: &QueueConfig, last: impl Fn(Wire<TestPacket>) -> Wire<TestPacket>
     loop {
         let sends = Time::from_millis(next / 2);
         match line.events.0.first().copied() {
-            Some((at, is_arrival, link)) if at < sends || next == 40 => {
+            Some((at, is_arrival, index)) if at < sends || next == 40 => {
                 line.events.0.pop_first();
                 line.now = at;
                 if is_arrival {
-                    line.arrive(link);
+                    line.arrive(index);
                 } else {
-                    line.serve(link);
+                    line.serve(index);
                 }
             }
             None if next == 40 => return line,
