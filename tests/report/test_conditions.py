@@ -139,3 +139,23 @@ def test_a_parameter_is_written_as_its_value_and_left_to_the_tables_where_it_var
         "20 Mbps, 2 ms, drop-tail, loss 2, buffer 2 BDP",
         "2 × a (start 4 s, nagle on) and b",
     )
+
+
+def test_a_round_trip_and_a_buffer_that_an_axis_sets_are_not_those_that_are_written() -> None:
+    (network, *_) = words(
+        """
+        [dumbbell]
+        rate = "10Mbps"
+        rtt = "10ms"
+        buffer = "20kB"
+        flows = [{ cc = "cubic" }]
+        [axes.case]
+        title = "network"
+        [[axes.case.values]]
+        name = "bad"
+        [axes.case.values.set]
+        "topology.rtt" = "2ms"
+        "topology.links.bottleneck.forward.queue" = { kind = "drop-tail", limit = "90kB" }
+        """
+    )
+    assert network == "10 Mbps, rtt by network, queue by network"

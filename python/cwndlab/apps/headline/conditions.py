@@ -34,6 +34,7 @@ def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     name = next((name for name in NETWORKS if isinstance(tables.get(name), Mapping)), None)
     if name is not None:
         own = _last_parts(varied, name) | _last_parts(varied, "topology.links.bottleneck")
+        own |= {"rtt": varied["topology.rtt"]} if "topology.rtt" in varied else {}
         network = [", ".join(_network(tables[name], own)), *_flows(tables[name])]
     else:
         network = [", ".join(_links(tables, varied)), *_traffic(tables)]
@@ -97,6 +98,8 @@ def _network(section: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[
     buffer = section.get("buffer")
     if "buffer" in varied:
         yield f"buffer by {varied['buffer']}"
+    elif "queue" in varied:
+        return  # a queue has its own limit there
     elif isinstance(buffer, int | float):
         yield f"buffer {buffer:g} BDP"
     elif isinstance(buffer, str) and not _is_open(buffer):
