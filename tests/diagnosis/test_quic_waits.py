@@ -76,6 +76,14 @@ def test_a_full_window_is_what_the_stack_says_and_an_acknowledgment_shows() -> N
     assert found.notes == () and found.waits_known
 
 
+def test_acknowledgments_of_what_was_not_sent_count_for_nothing() -> None:
+    strange = received(120, ack((2, 2), (500, 10**12), (10**17, 10**18)))
+    found = explain([*START, *flight(80, 1, 3), strange, *flight(120, 4, 1)])
+    assert found.summaries[0].acknowledged_bytes == 2000
+    late = [*START, sent(80, 9, stream(1000)), sent(80, 5, stream(2000)), received(120, ack((5, 9)))]
+    assert explain(late).summaries[0].acknowledged_bytes == 3000, "numbers that are not in order count, too"
+
+
 def test_losses_that_are_repaired_are_told_from_a_full_window() -> None:
     full = [*flight(80, 1, 10), metrics(80, bytes_in_flight=12_000)]
     lost: list[Event] = [

@@ -7,6 +7,7 @@ released the next one: an acknowledgment, a limit that was raised, data of the p
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from dataclasses import dataclass, field
 from statistics import median
@@ -137,6 +138,8 @@ class _Replay:
         self.change = 0
         #: Of each packet that is outstanding: when it was sent, its size, and its stream data.
         self.outstanding: dict[PacketName, tuple[int, int, int]] = {}
+        #: Numbers that were sent, in each space.
+        self.numbers: dict[str, list[int]] = {}
         self.flight = self.largest = 0
         self.state, self.state_ns = "", 0
         #: Causes of which the stack says that they block it, by what.
@@ -294,10 +297,12 @@ class _Replay:
         self.arrivals.append((event, full))
 
     def on_acked(self, time_ns: int, space: str, first: int, last: int) -> None:
+        sent = self.numbers.get(space, [])
+        # Most ACKs repeat ranges that were acknowledged before; strangers' ranges may be of any width.
+        low, high = bisect_left(sent, first), bisect_right(sent, last)
         numbers: list[PacketName]
-        if last - first < len(self.outstanding):
-            names = ((space, number) for number in range(first, last + 1))
-            numbers = [name for name in names if name in self.outstanding]
+        if high - low < len(self.outstanding):
+            numbers = [name for number in sent[low:high] if (name := (space, number)) in self.outstanding]
         else:
             numbers = [name for name in self.outstanding if name[0] == space and first <= name[1] <= last]
         for name in numbers:
@@ -333,6 +338,12 @@ class _Replay:
         self.out.sent_bytes += data
         if event.packet is not None and event.packet not in self.outstanding:
             self.outstanding[event.packet] = (event.time_ns, event.size, data)
+            space, number = event.packet
+            sent = self.numbers.setdefault(space, [])
+            if sent and number < sent[-1]:
+                insort(sent, number)
+            else:
+                sent.append(number)
             self.flight += event.size
         first = self.out.span_ns[0] if self.out.span_ns is not None else event.time_ns
         self.out.span_ns = first, event.time_ns
