@@ -220,7 +220,7 @@ class Driver:
         end = connection.ends[self.client_opens]
         try:
             sock.bind((active.address, 0))
-            mine: tuple[str, int] = sock.getsockname()
+            mine: tuple[str, int] = sock.getsockname()[:2]
             self._opening[mine] = connection
             connection.client_end = mine if self.client_opens else (passive.address, self.port)
             self._used.append(connection.client_end)
@@ -249,7 +249,7 @@ class Driver:
         sock.setblocking(False)
         if self.answer_carries_ack:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
-        connection = self._opening.pop(peer, None)
+        connection = self._opening.pop(peer[:2], None)
         if connection is None:  # given up in the meantime
             sock.close()
         else:

@@ -14,7 +14,7 @@ from cwndlab.base.errors import nearest
 
 from . import stack as stacks
 from .applications import Bed, Driver, SocketEnd
-from .netns import Namespace, SetupError, can_open_tun, iproute, make_tun
+from .netns import FAMILIES, Namespace, SetupError, can_open_tun, iproute, make_tun, protocol_sysctls
 from .router_queues import RouterQueues, tc
 
 DEVICE = "cw0"
@@ -29,8 +29,10 @@ FIRST_CLIENT_PORT = 49152
 TIMESTAMPS_BYTES = 12
 
 
-def address(node: int, index: int) -> str:
+def address(node: int, index: int, version: int = 4) -> str:
     """Address of a node; one for each pair of TCP settings that it talks with."""
+    if version == 6:
+        return f"fd93::{node + 1:x}:{index + 1:x}"
     return f"10.{93 + node // 250}.{node % 250}.{index + 1}"
 
 
@@ -48,6 +50,8 @@ class Hosts:
     def __init__(self, job: Mapping[str, Any]) -> None:
         self.scenario: Mapping[str, Any] = job["scenario"]
         self.stack: Mapping[str, Any] = job["stack"]
+        self.version = stacks.ip_version(self.scenario)
+        self.headers = stacks.header_bytes(self.scenario)
         for name in self.stack.get("hosts", {}):
             if name not in self.scenario["nodes"]:
                 known = nearest(name, self.scenario["nodes"])
@@ -63,10 +67,10 @@ class Hosts:
                 mine = self.of_node.setdefault(node, [])
                 self.configs.setdefault(node, {})[tcp] = self.scenario["tcp"][tcp]
                 if is_program(entry["app"]):
-                    self.program_addresses[index, node] = address(node, len(mine))
+                    self.program_addresses[index, node] = address(node, len(mine), self.version)
                     mine.append(self.program_addresses[index, node])
                 elif (node, *pair) not in self.addresses:
-                    self.addresses[(node, *pair)] = address(node, len(mine))
+                    self.addresses[(node, *pair)] = address(node, len(mine), self.version)
                     mine.append(self.addresses[(node, *pair)])
         self.more_laws: str = job["more_laws"]
         self.namespaces: dict[int, Namespace] = {}
@@ -80,7 +84,7 @@ class Hosts:
     def make(self) -> None:
         """Namespaces with devices that are up, addresses, sysctls and routes."""
         every = [tcp for configs in self.configs.values() for tcp in configs.values()]
-        self.queues.make(max(map(stacks.mtu, every)))
+        self.queues.make(max(map(stacks.mtu, every)), self.version)
         if self.packet:
             self.middle = Namespace.new()
         for node in self.of_node:
@@ -93,7 +97,7 @@ class Hosts:
             if Path("/proc/sys/net/ipv4/tcp_timestamps").read_text().strip() != "0":
                 self.stamping.add(node)
             self._check(space, stack, configs)
-            space.set_sysctls({"ipv6.conf.all.disable_ipv6": "1", "ipv6.conf.default.disable_ipv6": "1"})
+            space.set_sysctls(protocol_sysctls(self.version))
             mtu = max(stacks.mtu(tcp) for tcp in configs)
             if not self.packet:
                 make_tun(DEVICE)
@@ -113,15 +117,31 @@ class Hosts:
                 if qdisc := stack.get("qdisc"):
                     _add_qdisc(str(qdisc))
                 for mine in self.of_node[node]:
-                    ip.addr("add", index=device, address=mine, prefixlen=32)
+                    ip.addr("add", index=device, address=mine, **self._prefix)
                 for peer_address, route in self._routes(node).items():
-                    ip.route("add", dst=f"{peer_address}/32", oif=device, scope="link", **route)
+                    ip.route("add", oif=device, **self._route_to(peer_address), **route)
             if self.packet:
                 assert self.middle is not None
                 self.middle.enter()
                 with iproute() as ip:
                     far = ip.link_lookup(ifname=f"far{node}")[0]
                     ip.link("set", index=far, mtu=mtu, state="up")
+
+    @property
+    def _prefix(self) -> dict[str, Any]:
+        """What belongs to an address: it is a host's alone."""
+        if self.version == 4:
+            return {"prefixlen": 32}
+        return {
+            "prefixlen": 128,
+            "family": socket.AF_INET6,
+            "flags": 0x02,
+        }  # IFA_F_NODAD of <linux/if_addr.h>
+
+    def _route_to(self, peer: str) -> dict[str, Any]:
+        if self.version == 4:
+            return {"dst": f"{peer}/32", "scope": "link"}
+        return {"dst": f"{peer}/128", "family": socket.AF_INET6}
 
     def stack_at(self, node: int) -> Mapping[str, Any]:
         """The kernel's set-up at a node."""
@@ -163,11 +183,11 @@ class Hosts:
             mtu = min(stacks.mtu(tcp), stacks.mtu(theirs))
             metrics: dict[str, Any] = {
                 "mtu": mtu,
-                "advmss": mtu - 40,
+                "advmss": mtu - self.headers,
                 "initcwnd": stacks.initial_window(tcp),
                 "quickack": int(stacks.quick_ack(self.stack, tcp)),
             }
-            window = stacks.window_bytes(theirs, tcp)
+            window = stacks.window_bytes(theirs, tcp, self.headers)
             if window is not None:
                 metrics["window"] = window
             if stacks.asks_for_ecn(tcp):
@@ -221,18 +241,18 @@ class Hosts:
     def socket_at(self, node: int, own: int, other: int) -> Callable[[], socket.socket]:
         """Makes TCP sockets of a node, for connections between these two TCP settings."""
         tcp, theirs = self.scenario["tcp"][own], self.scenario["tcp"][other]
-        window = stacks.window_bytes(theirs, tcp)
+        window = stacks.window_bytes(theirs, tcp, self.headers)
         space = self.namespaces[node]
         control = stacks.congestion_control(self.stack_at(node), tcp)
 
         def make() -> socket.socket:
             space.enter()
-            sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            sock = socket.socket(FAMILIES[self.version], socket.SOCK_STREAM)
             sock.setblocking(False)
             if window is not None:
                 # The route's window holds at the start only. With its buffer fixed the window grows by one
                 # segment more than is asked for (seen on 6.18).
-                buffer = max(window - stacks.mtu(theirs) + 40, 2048)
+                buffer = max(window - stacks.mtu(theirs) + self.headers, 2048)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
             if control:
                 # The sysctl may not name an algorithm that the host keeps to itself; a socket of root's may.
@@ -252,8 +272,8 @@ class Hosts:
         for index, entry in enumerate(self.scenario["traffic"]):
             if is_unresponsive(entry["app"]):
                 pair = (entry["tcp_client"], entry["tcp_server"])
-                client = self.addresses[(entry["client"], *pair)]
-                server = self.addresses[(entry["server"], *pair)]
+                ends = (self.addresses[(entry[end], *pair)] for end in ("client", "server"))
+                client, server = (f"[{end}]" if self.version == 6 else end for end in ends)
                 found.append(
                     {
                         "traffic": index,
@@ -286,4 +306,4 @@ class Hosts:
         entry = self.scenario["traffic"][index]
         ends = [self.scenario["tcp"][entry[key]] for key in ("tcp_client", "tcp_server")]
         stamped = self.stamping.issuperset((entry["client"], entry["server"]))
-        return min(stacks.mtu(tcp) for tcp in ends) - 40 - (TIMESTAMPS_BYTES if stamped else 0)
+        return min(stacks.mtu(tcp) for tcp in ends) - self.headers - (TIMESTAMPS_BYTES if stamped else 0)

@@ -210,6 +210,26 @@ def _file(key: str) -> Path:
     return Path("/proc/sys/net", *key.split(".")) if "." in key else Path("/proc/sys/net/ipv4", key)
 
 
+#: Of sockets, by the version of the Internet protocol.
+FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
+
+
+def protocol_sysctls(version: int) -> dict[str, str]:
+    """What keeps a device silent that only carries a study's packets; SetupError if the kernel lacks IPv6.
+
+    With IPv6 a device has no link-local address, so that it has nothing to announce or to ask.
+    """
+    if version == 4:
+        return {f"ipv6.conf.{of}.disable_ipv6": "1" for of in ("all", "default")}
+    if not Path("/proc/sys/net/ipv6").is_dir():
+        raise SetupError(
+            "this kernel has no IPv6; `cwndlab linux build --config IPV6=y` builds one, which --kernel names"
+        )
+    silent = {"disable_ipv6": "0", "addr_gen_mode": "1", "accept_ra": "0", "dad_transmits": "0"}
+    silent["router_solicitations"] = "0"
+    return {f"ipv6.conf.default.{key}": value for key, value in silent.items()}
+
+
 def make_tun(name: str) -> None:
     """A TUN device in the current namespace that stays until the namespace ends."""
     with open("/dev/net/tun", "r+b", buffering=0) as device:  # noqa: PTH123 - a device, not a file

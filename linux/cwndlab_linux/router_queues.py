@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from .netns import Namespace, SetupError, can_open_tun, iproute, make_tun
+from .netns import FAMILIES, Namespace, SetupError, can_open_tun, iproute, make_tun, protocol_sysctls
 
 #: The device of each queue is named by this and the link's index.
 QUEUE = "queue"
@@ -51,7 +51,7 @@ class RouterQueues:
         }
         self.namespaces: dict[int, Namespace] = {}
 
-    def make(self, mtu: int) -> None:
+    def make(self, mtu: int, version: int) -> None:
         """Makes namespaces that forward, each with a device for packets of this size."""
         if self.links and not can_open_tun():
             raise SetupError("a kernel's queue at a router needs /dev/net/tun, or --backend linux-virtual")
@@ -63,8 +63,8 @@ class RouterQueues:
                     "ipv4.conf.all.rp_filter": "0",
                     "ipv4.conf.all.send_redirects": "0",
                     "ipv4.conf.default.send_redirects": "0",
-                    "ipv6.conf.all.disable_ipv6": "1",
-                    "ipv6.conf.default.disable_ipv6": "1",
+                    **protocol_sysctls(version),
+                    **({"ipv6.conf.all.forwarding": "1"} if version == 6 else {}),
                 }
             )
             device = f"{QUEUE}{index}"
@@ -72,7 +72,10 @@ class RouterQueues:
             with iproute() as ip:
                 number = ip.link_lookup(ifname=device)[0]
                 ip.link("set", index=number, mtu=mtu, txqlen=TX_QUEUE, state="up")
-                ip.route("add", dst="0.0.0.0/0", oif=number, scope="link")
+                if version == 6:
+                    ip.route("add", dst="::/0", family=FAMILIES[6], oif=number)
+                else:
+                    ip.route("add", dst="0.0.0.0/0", oif=number, scope="link")
             self._add(index, device, link, mtu)
 
     @staticmethod

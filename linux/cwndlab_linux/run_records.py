@@ -176,7 +176,7 @@ def _settings(
         for client, end in ends.items():
             own = scenario["tcp"][entry[f"tcp_{end}"]]
             peer = scenario["tcp"][entry[f"tcp_{ends[not client]}"]]
-            offered = stack.window_bytes(own, peer)
+            offered = stack.window_bytes(own, peer, stack.header_bytes(scenario))
             sysctls = result.get("sysctls", {}).get(str(entry[end]), {})
             found[index, client] = senders.ReadingRules(
                 max_window=offered is not None and offered < int(peer["receive_buffer_bytes"]),

@@ -140,10 +140,20 @@ def initial_window(tcp: Tcp) -> int:
     return int(window["segments"]) if "segments" in window else max(1, int(window["bytes"]) // mss)
 
 
-def window_bytes(sender: Tcp, receiver: Tcp) -> int | None:
+def ip_version(scenario: Mapping[str, Any]) -> int:
+    """The version of a scenario's Internet protocol."""
+    return 6 if scenario.get("network") == "ipv6" else 4
+
+
+def header_bytes(scenario: Mapping[str, Any]) -> int:
+    """Bytes of the IP and TCP headers of a kernel's segments, without options."""
+    return 60 if ip_version(scenario) == 6 else 40
+
+
+def window_bytes(sender: Tcp, receiver: Tcp, headers: int = 40) -> int | None:
     """What the receiver may offer: the sender's largest window or the receiver's buffer; None: no limit."""
     largest = sender["max_window"]
-    payload = mtu(sender) - 40
+    payload = mtu(sender) - headers
     limits = [int(receiver["receive_buffer_bytes"])]
     if isinstance(largest, Mapping):
         limits.append(int(largest["segments"]) * payload if "segments" in largest else int(largest["bytes"]))

@@ -122,7 +122,7 @@ class Samplers:
         for sock in list(self.bed.sockets.values()):
             try:
                 info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
-                key = ends.get(sock) or (*sock.getsockname(), *sock.getpeername())
+                key = ends.get(sock) or (*sock.getsockname()[:2], *sock.getpeername()[:2])
             except OSError:
                 continue
             self.ends[sock] = key

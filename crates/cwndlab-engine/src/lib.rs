@@ -39,7 +39,7 @@ mod stacks;
 mod streams;
 
 pub use cwndlab_scenario::{
-    KnobError, LinkSpec, MessageSizes, Place, ProbeSpec, Refusal, RouteSpec, Routes, Scenario, ScenarioError,
+    KnobError, LinkSpec, MessageSizes, Network, Place, ProbeSpec, Refusal, RouteSpec, Routes, Scenario, ScenarioError,
     TrafficSpec, Unknown,
 };
 

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use cwndlab_engine::Network;
 use cwndlab_net::DropCause;
 use cwndlab_records::kernel::trace::Line;
 use cwndlab_records::trace::pcapng;
@@ -13,8 +14,8 @@ use cwndlab_units::Time;
 
 use crate::header::mark_ce;
 
-/// The number of bytes stored per packet: IPv4 without options, the longest TCP header (20 + 60), and some payload.
-const KEPT: usize = 96;
+/// The most bytes stored per packet ([`pcapng::snaplen`]).
+const KEPT: usize = 116;
 
 /// A capture in progress. What happens to a packet becomes known only after the packet was captured, so packets are
 /// kept in a temporary file next to the capture until the end.
@@ -22,6 +23,7 @@ const KEPT: usize = 96;
 pub(crate) struct Capture {
     path: PathBuf,
     port: u32,
+    network: Network,
     spool: BufWriter<File>,
     /// What links did to a packet and when, by packet number.
     fates: BTreeMap<u64, Vec<(u64, String)>>,
@@ -30,9 +32,9 @@ pub(crate) struct Capture {
 
 impl Capture {
     /// A capture at the port with this index. `links` are the names of the links.
-    pub(crate) fn create(path: &Path, port: u32, links: Vec<String>) -> io::Result<Capture> {
+    pub(crate) fn create(path: &Path, port: u32, links: Vec<String>, network: Network) -> io::Result<Capture> {
         let spool = BufWriter::with_capacity(1 << 20, File::create(spool(path))?);
-        Ok(Capture { path: path.to_owned(), port, spool, fates: BTreeMap::new(), links })
+        Ok(Capture { path: path.to_owned(), port, network, spool, fates: BTreeMap::new(), links })
     }
 
     /// Records what happened to packet `id`. `ce` is whether the packet is marked CE by now; `bytes` may be from
@@ -53,7 +55,7 @@ impl Capture {
 
     fn keep(&mut self, at: Time, line: Line, id: u64, bytes: &[u8], ce: bool) -> io::Result<()> {
         let mut head = [0; KEPT];
-        let length = bytes.len().min(KEPT);
+        let length = bytes.len().min(pcapng::snaplen(self.network) as usize);
         head[..length].copy_from_slice(&bytes[..length]);
         if ce {
             mark_ce(&mut head[..length]);
@@ -71,7 +73,7 @@ impl Capture {
         let waiting = spool(&self.path);
         let mut from = BufReader::with_capacity(1 << 20, File::open(&waiting)?);
         let out = BufWriter::with_capacity(1 << 20, File::create(&self.path)?);
-        let mut file = pcapng::Capture::begin(out, node)?;
+        let mut file = pcapng::Capture::begin(out, node, self.network)?;
         let mut fixed = [0; 22];
         let mut head = [0; KEPT];
         while !from.fill_buf()?.is_empty() {
@@ -120,7 +122,7 @@ mod tests {
     #[test]
     fn packets_keep_their_bytes_and_those_sent_say_what_became_of_them() {
         let path = std::env::temp_dir().join(format!("cwndlab-capture-{}.pcapng", std::process::id()));
-        let mut capture = Capture::create(&path, 0, vec!["a>b".into(), "b>c".into()]).unwrap();
+        let mut capture = Capture::create(&path, 0, vec!["a>b".into(), "b>c".into()], Network::Ipv4).unwrap();
         let at = Time::from_millis;
         capture.packet(at(1), Line::In(0), 7, &ack(), false).unwrap();
         capture.packet(at(2), Line::In(1), 8, &ack(), false).unwrap();

@@ -1,6 +1,6 @@
 //! The router's configuration.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use cwndlab_engine::{Scenario, ScenarioError};
@@ -75,9 +75,9 @@ pub struct DatagramsConfig {
     /// Index of the traffic entry.
     pub traffic: u32,
     /// Address and UDP port of the flow's client. One of [`RouterConfig::ports`] must have this address.
-    pub client: SocketAddrV4,
+    pub client: SocketAddr,
     /// Address and UDP port of the flow's server. One of [`RouterConfig::ports`] must have this address.
-    pub server: SocketAddrV4,
+    pub server: SocketAddr,
 }
 
 /// A device of a node.
@@ -91,11 +91,11 @@ pub struct PortConfig {
     #[serde(default)]
     pub link: Option<u32>,
     /// The node's addresses at this port. Packets to these addresses leave by this port.
-    pub addresses: Vec<Ipv4Addr>,
+    pub addresses: Vec<IpAddr>,
     /// Source addresses whose packets get ECT(1) in place of ECT(0) as they enter, because no kernel sends ECT(1) for
     /// DCTCP (RFC 9331, section 4.1).
     #[serde(default)]
-    pub ect1: Vec<Ipv4Addr>,
+    pub ect1: Vec<IpAddr>,
     /// The device's network namespace, given as a file; the router's own namespace if left out.
     #[serde(default)]
     pub netns: Option<PathBuf>,
@@ -181,7 +181,7 @@ pub enum ConfigError {
 
 impl RouterConfig {
     /// The index of the port that has this address.
-    pub(crate) fn port_of(&self, address: Ipv4Addr) -> Option<u32> {
+    pub(crate) fn port_of(&self, address: IpAddr) -> Option<u32> {
         self.ports.iter().position(|port| port.addresses.contains(&address)).map(|index| index as u32)
     }
 
@@ -196,7 +196,7 @@ impl RouterConfig {
             let priority = config.real_time_priority;
             return Err(ConfigError::Invalid(format!("real_time_priority is {priority}; it must be at most 99")));
         }
-        let mut addresses: Vec<Ipv4Addr> = Vec::new();
+        let mut addresses: Vec<IpAddr> = Vec::new();
         for (index, port) in config.ports.iter().enumerate() {
             port.check(&config.scenario).map_err(|why| ConfigError::Invalid(format!("ports[{index}]: {why}")))?;
             for address in &port.addresses {
@@ -239,7 +239,7 @@ enum DatagramsError {
     #[error("traffic {0} does not exist or sends no datagrams")]
     Traffic(u32),
     #[error("{0} is the address of no port")]
-    Address(Ipv4Addr),
+    Address(IpAddr),
 }
 
 /// Why a configured port is invalid.
@@ -262,7 +262,7 @@ impl DatagramsConfig {
             return Err(DatagramsError::Traffic(self.traffic));
         }
         for end in [self.client, self.server] {
-            config.port_of(*end.ip()).ok_or(DatagramsError::Address(*end.ip()))?;
+            config.port_of(end.ip()).ok_or(DatagramsError::Address(end.ip()))?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! exactly at their scheduled times, even if the router processes them later. The router also removes them at their
 //! destination.
 
-use std::net::SocketAddrV4;
+use std::net::{IpAddr, SocketAddr};
 
 use cwndlab_engine::{build_application, ScenarioError, Streams};
 use cwndlab_traffic::{App, Command, EcnField, Event, Side};
@@ -24,7 +24,7 @@ pub(crate) struct Datagram {
 struct Sender {
     app: App,
     /// The address of the client and of the server, each with the router's port that has this address.
-    ends: [(SocketAddrV4, u32); 2],
+    ends: [(SocketAddr, u32); 2],
     next: Time,
     started: bool,
 }
@@ -45,7 +45,7 @@ impl Senders {
             let app =
                 build_application(scenario, flow.traffic as usize, 1, Streams::new(config.seed, config.replicate))?;
             let start = scenario.traffic[flow.traffic as usize].start_ns;
-            let at = |end: SocketAddrV4| (end, config.port_of(*end.ip()).expect("the configuration is checked"));
+            let at = |end: SocketAddr| (end, config.port_of(end.ip()).expect("the configuration is checked"));
             entries.push(Sender { app, ends: [at(flow.client), at(flow.server)], next: start, started: false });
         }
         Ok(Senders { entries, end: scenario.duration_ns, commands: Vec::new() })
@@ -83,20 +83,49 @@ impl Senders {
     }
 }
 
-/// Builds an IPv4 packet (RFC 791) with a UDP header. The header has no checksum, which RFC 768 permits.
-fn packet(from: SocketAddrV4, to: SocketAddrV4, bytes: u32, ecn: EcnField) -> Vec<u8> {
+/// Builds an IPv4 packet (RFC 791) with a UDP header without checksum, which RFC 768 permits, or an IPv6 packet (RFC 8200),
+/// whose UDP header has one.
+fn packet(from: SocketAddr, to: SocketAddr, bytes: u32, ecn: EcnField) -> Vec<u8> {
     let mut made = vec![0; bytes as usize];
-    let total = (bytes as u16).to_be_bytes();
-    made[..10].copy_from_slice(&[0x45, ecn as u8, total[0], total[1], 0, 0, 0x40, 0, 64, UDP]);
-    made[12..16].copy_from_slice(&from.ip().octets());
-    made[16..20].copy_from_slice(&to.ip().octets());
-    let sum: u32 = made[..20].chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    made[10..12].copy_from_slice(&(!(((folded & 0xffff) + (folded >> 16)) as u16)).to_be_bytes());
-    made[20..22].copy_from_slice(&from.port().to_be_bytes());
-    made[22..24].copy_from_slice(&to.port().to_be_bytes());
-    made[24..26].copy_from_slice(&((bytes - 20) as u16).to_be_bytes());
+    let start = match (from.ip(), to.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let total = (bytes as u16).to_be_bytes();
+            made[..10].copy_from_slice(&[0x45, ecn as u8, total[0], total[1], 0, 0, 0x40, 0, 64, UDP]);
+            made[12..16].copy_from_slice(&source.octets());
+            made[16..20].copy_from_slice(&destination.octets());
+            let checksum = checksum(&made[..20], 0);
+            made[10..12].copy_from_slice(&checksum.to_be_bytes());
+            20
+        }
+        (source, destination) => {
+            let length = ((bytes - 40) as u16).to_be_bytes();
+            made[..8].copy_from_slice(&[0x60, (ecn as u8) << 4, 0, 0, length[0], length[1], UDP, 64]);
+            for (at, address) in [(8, source), (24, destination)] {
+                let IpAddr::V6(address) = address else { unreachable!("both ends are of one protocol") };
+                made[at..at + 16].copy_from_slice(&address.octets());
+            }
+            40
+        }
+    };
+    made[start..start + 2].copy_from_slice(&from.port().to_be_bytes());
+    made[start + 2..start + 4].copy_from_slice(&to.port().to_be_bytes());
+    made[start + 4..start + 6].copy_from_slice(&((bytes - start as u32) as u16).to_be_bytes());
+    if start == 40 {
+        // The addresses, the header and, of the pseudo-header, the length and the protocol (RFC 8200, section 8.1).
+        let checksum = checksum(&made[8..48], bytes - 40 + u32::from(UDP));
+        made[46..48].copy_from_slice(&if checksum == 0 { u16::MAX } else { checksum }.to_be_bytes());
+    }
     made
+}
+
+/// The Internet checksum of these bytes and of a sum before them (RFC 1071).
+fn checksum(bytes: &[u8], sum: u32) -> u16 {
+    let words = bytes.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let mut sum = words.sum::<u32>() + sum;
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
 }
 
 #[cfg(test)]
@@ -139,6 +168,18 @@ mod tests {
         }
         assert_eq!(times[..2], [Time::from_millis(5), Time::from_millis(6)]);
         assert_eq!(times.len(), 996); // one every millisecond up to 1 s
+    }
+
+    #[test]
+    fn datagrams_of_ipv6_have_a_true_checksum() {
+        let made =
+            packet("[fd93::1:1]:49152".parse().unwrap(), "[fd93::2:1]:5001".parse().unwrap(), 501, EcnField::Ect0);
+        let header = Header::parse(&made).unwrap();
+        assert_eq!((header.total_bytes, header.udp.unwrap().payload), (501, 453));
+        assert_eq!((header.ecn, header.destination.to_string().as_str()), (cwndlab_net::Ecn::Ect0, "fd93::2:1"));
+        let pseudo = [&made[8..40], &[0, 0], &made[4..6], &[0, 0, 0, UDP], &made[40..], &[0]].concat();
+        let sum: u32 = pseudo.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
     }
 
     #[test]

@@ -105,7 +105,7 @@ pub struct PortSummary {
     pub written: u64,
     /// Packets that could not be written.
     pub write_errors: u64,
-    /// Packets read that are not IPv4 (such as a kernel's own router solicitations).
+    /// Packets read that are not IP (such as a kernel's own router solicitations).
     pub ignored: u64,
     /// Packets read whose destination is not the address of a connected port.
     pub unroutable: u64,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use cwndlab_engine::Streams;
 use cwndlab_net::Ecn;
@@ -27,7 +27,7 @@ const BATCH: usize = 32;
 /// one within this time. Most packets arrive alone, and a second read for each of them would waste a system call. If
 /// another packet is available nevertheless, the next wait returns immediately.
 const CLOSE: Time = Time::from_micros(20);
-/// The largest IPv4 packet.
+/// The largest IP packet (of IPv6, without jumbograms, of the same size).
 const MAX_PACKET: usize = 65_535;
 
 /// The clock and the ports of the system that a router runs on. Ports are known by their index in the configuration.
@@ -89,7 +89,7 @@ struct Port {
     /// The link whose queue the device is, if it is one.
     link: Option<u32>,
     /// Source addresses whose packets get ECT(1) in place of ECT(0).
-    ect1: Vec<Ipv4Addr>,
+    ect1: Vec<IpAddr>,
     drops_at_start: u64,
     last_read: Time,
     summary: PortSummary,
@@ -110,7 +110,7 @@ struct Exits<S> {
     queues: BTreeMap<u32, u32>,
     /// The addresses, sorted, between which the router itself sends datagrams. It removes UDP packets there instead of
     /// writing them to a port.
-    datagram_ends: Vec<[u8; 4]>,
+    datagram_ends: Vec<IpAddr>,
 }
 
 impl<S: System> Exits<S> {
@@ -148,8 +148,11 @@ impl<S: System> Exits<S> {
     }
 
     fn is_own_datagram(&self, bytes: &[u8]) -> bool {
-        let to = |end: &[u8; 4]| end[..].cmp(&bytes[16..20]);
-        bytes[9] == UDP && self.datagram_ends.binary_search_by(to).is_ok()
+        if self.datagram_ends.is_empty() {
+            return false;
+        }
+        let header = Header::parse(bytes).expect("it was parsed as it entered");
+        header.protocol == UDP && self.datagram_ends.binary_search(&header.destination).is_ok()
     }
 
     /// Injects a datagram that the router itself sends into the network.
@@ -189,7 +192,7 @@ impl<'a, S: System> Router<'a, S> {
     pub(crate) fn new(config: &'a RouterConfig, mut system: S, host: Host) -> Result<Router<'a, S>, RouterError> {
         // Devices of queues are no ends of routes, so they get no place.
         let hosts = config.ports.iter().filter(|port| port.link.is_none());
-        let places: Vec<(u32, Vec<Ipv4Addr>)> = hosts.map(|port| (port.node, port.addresses.clone())).collect();
+        let places: Vec<(u32, Vec<IpAddr>)> = hosts.map(|port| (port.node, port.addresses.clone())).collect();
         let network = LiveNetwork::new(&config.scenario, Streams::new(config.seed, config.replicate), &places)?;
         let sampler = Sampler::new(config)?;
         let trace = match &config.trace {
@@ -202,7 +205,10 @@ impl<'a, S: System> Router<'a, S> {
         let capture = match &config.capture {
             Some(CaptureConfig { path, port }) => {
                 let links = config.scenario.links.iter().map(|link| link.name.clone()).collect();
-                Some(Capture::create(path, *port, links).map_err(failed(format!("creating {}", path.display())))?)
+                Some(
+                    Capture::create(path, *port, links, config.scenario.network)
+                        .map_err(failed(format!("creating {}", path.display())))?,
+                )
             }
             None => None,
         };
@@ -220,7 +226,7 @@ impl<'a, S: System> Router<'a, S> {
             });
         }
         let ends = config.datagrams.iter().flat_map(|flow| [flow.client, flow.server]);
-        let mut datagram_ends: Vec<[u8; 4]> = ends.map(|end| end.ip().octets()).collect();
+        let mut datagram_ends: Vec<IpAddr> = ends.map(|end| end.ip()).collect();
         datagram_ends.sort_unstable();
         let exits = Exits {
             system,
@@ -325,7 +331,9 @@ fn read_port<S: System>(
         let alone = now > port.last_read + CLOSE;
         port.last_read = now;
         port.summary.read += 1;
-        let Some(mut header) = Header::parse(&buffer[..length]) else {
+        // What a kernel says to its neighbours in IPv6 is not the study's.
+        let addressed = |header: &Header| header.destination.is_ipv4() || !header.destination.is_multicast();
+        let Some(mut header) = Header::parse(&buffer[..length]).filter(addressed) else {
             port.summary.ignored += 1;
             continue;
         };

@@ -112,7 +112,7 @@ fn packet(flow: u32, segment: &Segment, first: bool) -> Vec<u8> {
 
 /// Sends the packets through the router's network, which looks at it only to send.
 fn route(scenario: &Scenario, sent: &[(Time, u32, Segment)]) -> (Log, Vec<LinkCounters>) {
-    let ports = [(0, vec![Ipv4Addr::new(10, 0, 0, 1)]), (2, vec![Ipv4Addr::new(10, 0, 0, 2)])];
+    let ports = [(0, vec![Ipv4Addr::new(10, 0, 0, 1).into()]), (2, vec![Ipv4Addr::new(10, 0, 0, 2).into()])];
     let mut network = LiveNetwork::new(scenario, Streams::new(1, 0), &ports).unwrap();
     let mut log = Log::new();
     let mut note =

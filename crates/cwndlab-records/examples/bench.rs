@@ -144,6 +144,7 @@ fn scenario(workload: &Workload, duration: Time) -> Scenario {
         nodes: (0..2 + 2 * workload.pairs).map(|i| i.to_string()).collect(),
         links,
         routes: Vec::new(),
+        network: cwndlab_engine::Network::Ipv4,
         ecmp: false,
         tcp: vec![tcp()],
         distributions: Distributions::default(),

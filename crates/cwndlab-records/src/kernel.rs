@@ -12,7 +12,7 @@ pub mod trace;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 
 use cwndlab_engine::{Probe as _, QueueSample, Reason, Scenario, WindowSample};
 use cwndlab_net::queue::Regions;
@@ -49,9 +49,9 @@ pub enum KernelError {
         /// The line's number.
         line: usize,
         /// The end that opened the connection.
-        client: SocketAddrV4,
+        client: SocketAddr,
         /// The other end.
-        server: SocketAddrV4,
+        server: SocketAddr,
     },
 }
 
@@ -63,26 +63,26 @@ pub struct Testbed {
     /// When the router started, on the machine's clock. The times in the router's trace count from then.
     pub router_start_ns: i64,
     /// For each of the router's ports, the host at the port and its addresses.
-    pub ports: Vec<(u32, Vec<Ipv4Addr>)>,
+    pub ports: Vec<(u32, Vec<IpAddr>)>,
     /// The addresses that belong to programs, each with its traffic entry: a program chooses its ports itself.
     #[serde(default)]
-    pub programs: Vec<(Ipv4Addr, u32)>,
+    pub programs: Vec<(IpAddr, u32)>,
     /// The objects that the applications requested.
     pub objects: Vec<Object>,
     /// Samples of the senders' windows.
     pub windows: Vec<Window>,
     /// The connections that failed, as the kernel reported it to the applications: address and port of the client, and why.
     #[serde(default)]
-    pub failed_connections: Vec<(Ipv4Addr, u16, String)>,
+    pub failed_connections: Vec<(IpAddr, u16, String)>,
     /// The router's summary.
     pub summary: Summary,
 }
 
 impl Testbed {
     /// Why connections failed that no RST shows, by their clients.
-    fn failures(&self) -> BTreeMap<SocketAddrV4, Reason> {
+    fn failures(&self) -> BTreeMap<SocketAddr, Reason> {
         let failed = self.failed_connections.iter().rev(); // the first of a client counts
-        failed.map(|(address, port, reason)| (SocketAddrV4::new(*address, *port), Reason::new(reason))).collect()
+        failed.map(|(address, port, reason)| (SocketAddr::new(*address, *port), Reason::new(reason))).collect()
     }
 }
 
@@ -96,14 +96,14 @@ pub struct Object {
     end_ns: Option<i64>,
     bytes: u64,
     connections: u16,
-    client_ends: Vec<(Ipv4Addr, u16)>,
+    client_ends: Vec<(IpAddr, u16)>,
 }
 
 /// A sample of `TCP_INFO`: time on the machine's clock, address and port of the sender, address and port of its peer,
 /// congestion window, slow-start threshold, round-trip time (0 before the first measurement), bytes in flight, and the
 /// number of the state in `enum tcp_ca_state`.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub struct Window(i64, Ipv4Addr, u16, Ipv4Addr, u16, u64, Option<u64>, u64, u64, u8);
+pub struct Window(i64, IpAddr, u16, IpAddr, u16, u64, Option<u64>, u64, u64, u8);
 
 /// The router's counters.
 #[derive(Clone, Debug, Deserialize)]
@@ -300,7 +300,7 @@ impl Run<'_> {
             let under_way = began..=ended.unwrap_or(end);
             let of =
                 |times: &[u64]| times.iter().filter(|&&at| under_way.contains(&(at as i64 - self.zero))).count() as u32;
-            let ends = object.client_ends.iter().map(|&(address, port)| SocketAddrV4::new(address, port));
+            let ends = object.client_ends.iter().map(|&(address, port)| SocketAddr::new(address, port));
             let used: Vec<_> = ends.filter_map(|end| connections.get(&end)).flatten().collect();
             (began < end).then(|| ObjectRecord {
                 kind: object.kind,
@@ -360,8 +360,8 @@ impl Run<'_> {
         for &Window(at, source, port, destination, peer_port, cwnd, ssthresh, rtt, flight, state) in
             &self.testbed.windows
         {
-            let sender = SocketAddrV4::new(source, port);
-            let found = self.reader.latest(sender, SocketAddrV4::new(destination, peer_port));
+            let sender = SocketAddr::new(source, port);
+            let found = self.reader.latest(sender, SocketAddr::new(destination, peer_port));
             if let Some(way) = found.filter(|_| at - clock <= self.end()) {
                 let sample = WindowSample {
                     cwnd_bytes: cwnd,

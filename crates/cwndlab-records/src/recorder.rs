@@ -88,6 +88,7 @@ impl Recorder {
             failures: Failures::default(),
             watched: Vec::new(),
             place: Place {
+                network: scenario.network,
                 node: observed.and_then(name),
                 links: scenario.links.iter().map(|link| (link.name.clone(), (link.from, link.to))).collect(),
             },

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use cwndlab_engine::Network;
+
 use crate::column::Batch;
 use crate::digest::digest;
 use crate::table::Table as _;
@@ -13,6 +15,8 @@ use crate::trace::{ns, pcapng, Flow};
 pub struct Place {
     /// The observed node, if there is one.
     pub node: Option<String>,
+    /// The protocol of the packets.
+    pub network: Network,
     /// Name of each link, with the nodes at its ends.
     pub links: Vec<(String, (u32, u32))>,
 }
@@ -89,7 +93,7 @@ impl Records {
         match format {
             TraceFormat::Pcapng => {
                 let links: Vec<String> = self.place.links.iter().map(|(name, _)| name.clone()).collect();
-                pcapng::write(out, node, &rows, &self.flows, &links)
+                pcapng::write(out, node, &rows, &self.flows, &links, self.place.network)
             }
             TraceFormat::Ns => {
                 let links: Vec<(u32, u32)> = self.place.links.iter().map(|&(_, nodes)| nodes).collect();

@@ -17,4 +17,4 @@ mod scenario;
 
 pub use refusal::{invalid, KnobError, Place, Refusal, ScenarioError, Unknown};
 pub use routes::{Paths, Routes, DELIVER};
-pub use scenario::{LinkSpec, MessageSizes, ProbeSpec, RouteSpec, Scenario, TrafficSpec};
+pub use scenario::{LinkSpec, MessageSizes, Network, ProbeSpec, RouteSpec, Scenario, TrafficSpec};

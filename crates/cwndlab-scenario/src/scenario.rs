@@ -37,6 +37,9 @@ pub struct Scenario {
     /// own, as routers do. The paths of a connection do not change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ecmp: bool,
+    /// The Internet protocol.
+    #[serde(default, skip_serializing_if = "Network::is_default")]
+    pub network: Network,
     /// Endpoint configurations, referred to by index.
     pub tcp: Vec<TcpConfig>,
     /// Distributions that several traffic entries share, by name.
@@ -47,6 +50,33 @@ pub struct Scenario {
     /// What to record.
     #[serde(default)]
     pub probes: ProbeSpec,
+}
+
+/// The Internet protocol of all packets. Sizes are stated elsewhere: a TCP's `header_bytes` and an application's
+/// `packet_bytes` include its header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// RFC 791.
+    #[default]
+    Ipv4,
+    /// RFC 8200.
+    Ipv6,
+}
+
+impl Network {
+    /// Bytes of the header.
+    pub fn header_bytes(self) -> u32 {
+        match self {
+            Network::Ipv4 => 20,
+            Network::Ipv6 => 40,
+        }
+    }
+
+    #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+    fn is_default(&self) -> bool {
+        *self == Network::default()
+    }
 }
 
 /// A one-way link.
@@ -263,6 +293,10 @@ impl Scenario {
     ) -> Result<(), ScenarioError> {
         for (i, traffic) in self.traffic.iter().enumerate() {
             if let Some(stack) = &traffic.stack {
+                if self.network == Network::Ipv6 {
+                    let place = Place::in_list("traffic", i, &traffic.name, "stack");
+                    return Err(invalid(place, "QUIC stacks run over IPv4 only"));
+                }
                 let sizes = check(stack)
                     .map_err(|error| unreadable_part(&["traffic", &i.to_string(), "stack"], stack, error))?;
                 if let Some(why) = unfit(&traffic.app, &sizes) {

@@ -19,8 +19,10 @@ use crate::event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
 use crate::spec::{Application, Setup};
 use media::{Video, Voice};
 
-/// Bytes of an IPv4 header without options (RFC 791) and a UDP header (RFC 768).
-pub const UDP_HEADER_BYTES: u32 = 28;
+/// Bytes of an IPv4 header without options (RFC 791).
+const IP: u32 = 20;
+/// Bytes of an IPv4 header and a UDP header (RFC 768).
+pub const UDP_HEADER_BYTES: u32 = IP + 8;
 /// [`UDP_HEADER_BYTES`] and the bytes of an RTP header without contributing sources (RFC 3550, section 5.1).
 const RTP_HEADERS: u32 = UDP_HEADER_BYTES + 12;
 /// The maximum total length of an IPv4 packet, a field of 16 bits.
@@ -30,6 +32,8 @@ const MAX_PACKET_BYTES: u64 = 65_535;
 #[derive(Clone)]
 pub struct Datagrams {
     from: Side,
+    /// Bytes of the IP and UDP headers.
+    headers: u32,
     ecn: EcnField,
     packet: (Sampler, Rng),
     first: (Sampler, Rng),
@@ -177,6 +181,7 @@ impl Datagrams {
         let duration = common.duration.map(|dist| make("duration_s", dist)).transpose()?;
         Ok(Datagrams {
             from: common.from,
+            headers: UDP_HEADER_BYTES - IP + setup.ip_header_bytes,
             ecn: common.ecn,
             packet: (packet, (setup.stream)("sizes")),
             first: (first, (setup.stream)("pauses")),
@@ -216,12 +221,12 @@ impl Datagrams {
 
     fn send(&mut self, now: Time, out: &mut Vec<Command>) {
         let drawn = self.packet.0.draw_bytes(&mut self.packet.1);
-        let drawn = drawn.clamp(u64::from(UDP_HEADER_BYTES) + 1, MAX_PACKET_BYTES) as u32;
+        let drawn = drawn.clamp(u64::from(self.headers) + 1, MAX_PACKET_BYTES) as u32;
         let bytes = match &mut self.pattern {
             Pattern::Video(video) => video.packet_bytes(now, drawn),
             _ => drawn,
         };
-        let payload = bytes - UDP_HEADER_BYTES;
+        let payload = bytes.saturating_sub(self.headers).max(1);
         out.push(Command::Send { conn: 0, side: self.from, payload, bytes, ecn: self.ecn });
         if let Some(quic) = &mut self.quic {
             quic.missing.insert(quic.sent, (now, payload));

@@ -15,7 +15,7 @@
 //! let mut stream = |_: &str| Rng::new(1);
 //! let shared = BTreeMap::new();
 //! let mut setup =
-//!     Setup { tcp_client: 0, tcp_server: 0, mss: 1448, over_quic: false, shared: &shared, stream: &mut stream };
+//!     Setup { tcp_client: 0, tcp_server: 0, mss: 1448, over_quic: false, ip_header_bytes: 20, shared: &shared, stream: &mut stream };
 //! let mut app = App::new(&spec, &mut setup).unwrap();
 //! let mut commands = Vec::new();
 //! app.handle(Time::ZERO, Event::Start, &mut commands);

@@ -56,6 +56,8 @@ pub struct Setup<'a> {
     pub mss: u32,
     /// Whether the connections are those of a QUIC stack. An application of datagrams then opens one.
     pub over_quic: bool,
+    /// Bytes of the IP header, which the sizes of datagrams include.
+    pub ip_header_bytes: u32,
     /// The scenario's shared distributions (`Distributions::samplers`).
     pub shared: &'a BTreeMap<String, Sampler>,
     /// Returns the random stream for a purpose. Seed, replicate, name of the traffic entry and purpose determine the

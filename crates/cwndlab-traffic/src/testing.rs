@@ -46,7 +46,15 @@ pub(crate) fn app(json: &str, seed: u64) -> Result<App, String> {
     let mut stream = |name: &str| Rng::new(name.bytes().fold(u128::from(seed), |h, b| h * 131 + u128::from(b)));
     App::new(
         &spec,
-        &mut Setup { tcp_client: 0, tcp_server: 1, mss: 1000, over_quic: false, shared: &shared, stream: &mut stream },
+        &mut Setup {
+            tcp_client: 0,
+            tcp_server: 1,
+            mss: 1000,
+            over_quic: false,
+            ip_header_bytes: 20,
+            shared: &shared,
+            stream: &mut stream,
+        },
     )
     .map_err(|error| error.to_string())
 }

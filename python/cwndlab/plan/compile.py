@@ -124,6 +124,8 @@ class _Compiler:
         }
         if topology.ecmp:
             scenario["ecmp"] = True
+        if self.model.run.network == "ipv6":
+            scenario["network"] = "ipv6"
         if distributions:
             scenario["distributions"] = distributions
         return Compiled(scenario, self.origins)
@@ -267,8 +269,12 @@ class _Compiler:
             right = f'write [tcp.groups.NAME] with profile = "{name}", and tcp = "NAME" in the traffic'
             raise problem_at((*at, "profile"), f"{name} is a QUIC stack, not a profile of TCP", right)
         try:
-            profile, choices = _read_profile(name)
-            return dict(profile), choices
+            read, choices = _read_profile(name)
+            profile = dict(read)
+            if self.model.run.network == "ipv6" and profile["header_bytes"] > 0:
+                for key, more in (("header_bytes", 20), ("ack_bytes", 20), ("mss", -20)):
+                    profile[key] += more
+            return profile, choices
         except ValueError:
             right = nearest(name, [*_core.tcp_profiles(), *stacks.names()])
             raise problem_at((*at, "profile"), f'there is no profile "{name}"', right) from None

@@ -176,6 +176,10 @@ class Run(Strict):
         description="a kernel's TCP, unless --stack names another; default: linux-laws if [tcp] has the "
         "profile linux-6, else linux-1998",
     )
+    network: Literal["ipv4", "ipv6"] = Field(
+        "ipv4",
+        description="the Internet protocol; with ipv6, headers have 60 bytes and an MSS defaults to 1440",
+    )
     kernel: Kernel = Field(
         None, description="the kernel in virtual time, unless --kernel names another; a list is an axis"
     )

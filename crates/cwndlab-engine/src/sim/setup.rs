@@ -159,6 +159,7 @@ fn application(
         tcp_server: traffic.tcp_server,
         mss,
         over_quic: traffic.stack.is_some(),
+        ip_header_bytes: scenario.network.header_bytes(),
         shared,
         stream: &mut |purpose| streams.traffic(&traffic.name, purpose),
     };

@@ -1,6 +1,6 @@
 //! The header fields that the router reads, and the CE mark.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use cwndlab_net::{Ack, Ecn};
 
@@ -13,13 +13,13 @@ const FINGERPRINTED: usize = 128;
 /// The URG flag of the header. In [`Tcp::flags`], its bit is AE.
 const URG: u8 = 0x20;
 
-/// An IPv4 packet's header, and its TCP or UDP header if it has one (RFC 791, RFC 9293, RFC 768).
+/// An IP packet's header, and its TCP or UDP header if it has one (RFC 791, RFC 8200, RFC 9293, RFC 768).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// Source address.
-    pub source: Ipv4Addr,
+    pub source: IpAddr,
     /// Destination address.
-    pub destination: Ipv4Addr,
+    pub destination: IpAddr,
     /// IP protocol.
     pub protocol: u8,
     /// The ECN field.
@@ -75,9 +75,12 @@ impl Tcp {
 }
 
 impl Header {
-    /// Parses a packet. `None` if it is not IPv4, or if it is shorter than its length field says. Fragments have
-    /// neither a TCP nor a UDP header.
+    /// Parses a packet. `None` if it is not IP, or if it is shorter than its length field says. Fragments have
+    /// neither a TCP nor a UDP header, nor have packets with extension headers of IPv6.
     pub fn parse(packet: &[u8]) -> Option<Header> {
+        if packet.first()? >> 4 == 6 {
+            return Header::parse_v6(packet);
+        }
         let ip = packet.first_chunk::<20>()?;
         let header_bytes = usize::from(ip[0] & 0x0f) * 4;
         let total_bytes = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
@@ -88,14 +91,34 @@ impl Header {
         let udp = (ip[9] == UDP && !is_fragment).then(|| parse_udp(packet, header_bytes, total_bytes)).flatten();
         let tcp = (ip[9] == TCP && !is_fragment).then(|| parse_tcp(packet, header_bytes, total_bytes)).flatten();
         Some(Header {
-            source: Ipv4Addr::new(ip[12], ip[13], ip[14], ip[15]),
-            destination: Ipv4Addr::new(ip[16], ip[17], ip[18], ip[19]),
+            source: IpAddr::V4(Ipv4Addr::new(ip[12], ip[13], ip[14], ip[15])),
+            destination: IpAddr::V4(Ipv4Addr::new(ip[16], ip[17], ip[18], ip[19])),
             protocol: ip[9],
             ecn: ecn_of(ip[1]),
             dscp: ip[1] >> 2,
             total_bytes: total_bytes as u32,
             tcp,
             udp,
+        })
+    }
+
+    fn parse_v6(packet: &[u8]) -> Option<Header> {
+        let ip = packet.first_chunk::<40>()?;
+        let total_bytes = 40 + usize::from(u16::from_be_bytes([ip[4], ip[5]]));
+        if packet.len() < total_bytes {
+            return None;
+        }
+        let class = ip[0] << 4 | ip[1] >> 4;
+        let address = |at: usize| IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(&ip[at..at + 16]).expect("16 bytes")));
+        Some(Header {
+            source: address(8),
+            destination: address(24),
+            protocol: ip[6],
+            ecn: ecn_of(class),
+            dscp: class >> 2,
+            total_bytes: total_bytes as u32,
+            tcp: (ip[6] == TCP).then(|| parse_tcp(packet, 40, total_bytes)).flatten(),
+            udp: (ip[6] == UDP).then(|| parse_udp(packet, 40, total_bytes)).flatten(),
         })
     }
 
@@ -106,9 +129,24 @@ impl Header {
             (_, Some(udp)) => (udp.source_port, udp.destination_port),
             _ => (0, 0),
         };
-        let bytes = self.source.octets().into_iter().chain(self.destination.octets());
-        let bytes = bytes.chain(source.to_be_bytes()).chain(destination.to_be_bytes()).chain([self.protocol]);
-        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+        let hash = hash_address(hash_address(OFFSET, self.source), self.destination);
+        let rest = source.to_be_bytes().into_iter().chain(destination.to_be_bytes()).chain([self.protocol]);
+        rest.fold(hash, add_byte)
+    }
+}
+
+/// The basis of FNV-1a.
+const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// A step of FNV-1a.
+fn add_byte(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+}
+
+fn hash_address(hash: u64, address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => address.octets().into_iter().fold(hash, add_byte),
+        IpAddr::V6(address) => address.octets().into_iter().fold(hash, add_byte),
     }
 }
 
@@ -206,23 +244,29 @@ fn bits_of(ecn: Ecn) -> u8 {
 }
 
 /// A hash of what a router leaves as it is in the first bytes of a packet, which no two of a flow have in common unless
-/// they are copies: all but the traffic class, the time to live and the header's checksum (FNV-1a).
+/// they are copies: all but the traffic class, the time to live or hop limit, and the header's checksum (FNV-1a).
 pub fn fingerprint(packet: &[u8]) -> u64 {
-    let changed = |at: usize| matches!(at, 1 | 8 | 10 | 11);
+    let is_v6 = packet.first().is_some_and(|first| first >> 4 == 6);
+    let changed = |at: usize| if is_v6 { matches!(at, 0 | 1 | 7) } else { matches!(at, 1 | 8 | 10 | 11) };
     let kept = packet.iter().take(FINGERPRINTED).enumerate().filter(|&(at, _)| !changed(at));
-    kept.fold(0xcbf2_9ce4_8422_2325, |hash, (_, byte)| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    kept.fold(OFFSET, |hash, (_, &byte)| add_byte(hash, byte))
 }
 
-/// Sets the ECN field of an IPv4 packet to CE; see [`set_ecn`].
+/// Sets the ECN field of a packet to CE; see [`set_ecn`].
 pub fn mark_ce(packet: &mut [u8]) {
     set_ecn(packet, Ecn::Ce);
 }
 
-/// Sets the ECN field of an IPv4 packet and patches the header's checksum (RFC 1624, equation 3: HC' = ~(~HC + ~m + m')).
+/// Sets the ECN field of a packet and, in IPv4, patches the header's checksum (RFC 1624, equation 3: HC' = ~(~HC + ~m +
+/// m')).
 ///
 /// # Panics
 /// If the packet is shorter than an IPv4 header.
 pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
+    if packet[0] >> 4 == 6 {
+        packet[1] = packet[1] & !0x30 | bits_of(ecn) << 4;
+        return;
+    }
     let old = u16::from_be_bytes([packet[0], packet[1]]);
     packet[1] = packet[1] & !3 | bits_of(ecn);
     let new = u16::from_be_bytes([packet[0], packet[1]]);

@@ -147,3 +147,36 @@ fn an_ack_is_read_with_its_timestamps_and_its_sack_blocks() {
     assert_eq!(Header::parse(&packet(2)).unwrap().ack(&packet(2)), Some(unread), "a SYN with data");
     assert_eq!(Header::parse(&packet(46 << 2)).unwrap().dscp, 46);
 }
+
+/// A SYN from `fd93::1:1` to `fd93::2:1`, as [`packet`].
+fn packet_v6(traffic_class: u8) -> Vec<u8> {
+    let four = packet(0);
+    let class = [0x60 | traffic_class >> 4, traffic_class << 4, 0x12, 0x34];
+    let mut packet = [&class[..], &[0, 27, TCP, 64]].concat();
+    for node in [1, 2] {
+        packet.extend([0xfd, 0x93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, node, 0, 1]);
+    }
+    packet.extend(&four[20..]);
+    packet
+}
+
+#[test]
+fn ipv6_is_read_and_marked_in_its_traffic_class() {
+    let mut six = packet_v6(46 << 2 | 2);
+    let (before, four) = (Header::parse(&six).unwrap(), Header::parse(&packet(0)).unwrap());
+    assert_eq!(before.source.to_string(), "fd93::1:1");
+    assert_eq!(before.destination.to_string(), "fd93::2:1");
+    assert_eq!((before.ecn, before.dscp, before.total_bytes), (Ecn::Ect0, 46, 67));
+    let (tcp, of_four) = (before.tcp.unwrap(), four.tcp.unwrap());
+    assert_eq!((tcp.source_port, tcp.seq, tcp.flags, tcp.payload), (1000, 4096, of_four.flags, 3));
+    assert_eq!((tcp.options, before.ack(&six)), ((60, 64), four.ack(&packet(0))));
+    let (key, print, unmarked) = (before.flow_key(), fingerprint(&six), six.clone());
+    mark_ce(&mut six);
+    six[7] = 63; // a hop later
+    let after = Header::parse(&six).unwrap();
+    assert_eq!((after.ecn, after.dscp, after.flow_key(), fingerprint(&six)), (Ecn::Ce, 46, key, print));
+    assert_eq!((six[0], &six[2..7], &six[8..]), (unmarked[0], &unmarked[2..7], &unmarked[8..]));
+    for length in 0..six.len() {
+        assert_eq!(Header::parse(&six[..length]), None, "{length}");
+    }
+}

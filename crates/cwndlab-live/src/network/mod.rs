@@ -1,7 +1,7 @@
 //! The links and routes of a scenario, in scheduled time.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use cwndlab_engine::{LinkSpec, Routes, Scenario, ScenarioError, Streams};
 use cwndlab_net::impair::ImpairmentConfig;
@@ -114,7 +114,7 @@ pub struct LiveNetwork {
     hops: Vec<u32>,
     /// Start in `hops` of the route between two ports.
     routes: BTreeMap<(u32, u32), u32>,
-    port_of: BTreeMap<Ipv4Addr, u32>,
+    port_of: BTreeMap<IpAddr, u32>,
     /// For each flow key, the sequence number of the first byte of data; `None` if no link has an
     /// [`ImpairmentConfig::DropSeq`].
     initial: Option<BTreeMap<u64, u32>>,
@@ -206,7 +206,7 @@ impl LiveNetwork {
     pub fn new(
         scenario: &Scenario,
         streams: Streams,
-        ports: &[(u32, Vec<Ipv4Addr>)],
+        ports: &[(u32, Vec<IpAddr>)],
     ) -> Result<LiveNetwork, ScenarioError> {
         let scripted = |impairment: &ImpairmentConfig| matches!(impairment, ImpairmentConfig::DropSeq { .. });
         let by_sequence = scenario.links.iter().flat_map(|link| &link.impairments).any(scripted);

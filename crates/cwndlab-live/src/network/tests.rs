@@ -1,3 +1,5 @@
+use std::net::Ipv4Addr;
+
 use super::*;
 
 const RFC2416: &str = r#"{
@@ -13,7 +15,7 @@ const RFC2416: &str = r#"{
 fn network(queue: &str, impairments: &str) -> LiveNetwork {
     let json = RFC2416.replace("QUEUE", queue).replace("IMPAIRMENTS", impairments);
     let scenario = Scenario::from_json(&json).unwrap();
-    let ports = [(0, vec![Ipv4Addr::new(10, 0, 0, 1)]), (3, vec![Ipv4Addr::new(10, 0, 0, 2)])];
+    let ports = [(0, vec![Ipv4Addr::new(10, 0, 0, 1).into()]), (3, vec![Ipv4Addr::new(10, 0, 0, 2).into()])];
     LiveNetwork::new(&scenario, Streams::new(1, 0), &ports).unwrap()
 }
 

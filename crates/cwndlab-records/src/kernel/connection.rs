@@ -1,6 +1,6 @@
 //! One connection of a trace: its halves, its counters, and what each segment changes.
 
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 
 use cwndlab_engine::{ConnectionRecord, Reason, Way};
 use cwndlab_tcp::{CloseReason, Flags};
@@ -45,7 +45,7 @@ impl Half {
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     /// The client's address and port.
-    pub client_end: SocketAddrV4,
+    pub client_end: SocketAddr,
     /// Times of retransmissions.
     pub retransmits: Vec<u64>,
     /// Times of the retransmissions that a timeout caused.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 
 use cwndlab_engine::{ConnectionRecord, Scenario, Way};
 use cwndlab_tcp::Flags;
@@ -18,15 +18,15 @@ use crate::tables::SegmentRow;
 use crate::trace::FIRST_SERVER_PORT;
 
 /// Two ends, and whether the connection between them is a datagram flow: TCP and UDP may use the same ports.
-type Ends = (SocketAddrV4, SocketAddrV4, bool);
+type Ends = (SocketAddr, SocketAddr, bool);
 
 /// A trace being read.
 pub(super) struct Reader<'a> {
     scenario: &'a Scenario,
     choices: &'a Choices,
-    node_of: BTreeMap<Ipv4Addr, u32>,
+    node_of: BTreeMap<IpAddr, u32>,
     /// The traffic entries of the programs' addresses.
-    program_of: BTreeMap<Ipv4Addr, u32>,
+    program_of: BTreeMap<IpAddr, u32>,
     /// When the workload started, on the router's clock.
     start: i64,
     first_data: Option<u64>,
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The latest connection in which `sender` sends to `receiver`.
-    pub fn latest(&self, sender: SocketAddrV4, receiver: SocketAddrV4) -> Option<Way> {
+    pub fn latest(&self, sender: SocketAddr, receiver: SocketAddr) -> Option<Way> {
         let index = *self.current.get(&(sender, receiver, false))?;
         Some(Way { connection: index as u32, from_client: self.connections[index].client_end == sender })
     }
@@ -117,8 +117,8 @@ impl<'a> Reader<'a> {
     }
 
     /// The traffic entry that uses this end as its server, or that has this address for its programs.
-    fn traffic_of(&self, end: SocketAddrV4) -> Option<u32> {
-        if let Some(&traffic) = self.program_of.get(end.ip()) {
+    fn traffic_of(&self, end: SocketAddr) -> Option<u32> {
+        if let Some(&traffic) = self.program_of.get(&end.ip()) {
             return Some(traffic);
         }
         let traffic = u32::from(end.port().checked_sub(FIRST_SERVER_PORT)?);
@@ -127,10 +127,10 @@ impl<'a> Reader<'a> {
 
     /// Returns the addresses of client and server, in this order, if the packet belongs to a datagram flow: it is a
     /// program's, or its source or destination is the server of such a flow.
-    fn datagram_client(&self, packet: &Packet) -> Option<(SocketAddrV4, SocketAddrV4)> {
+    fn datagram_client(&self, packet: &Packet) -> Option<(SocketAddr, SocketAddr)> {
         let (source, destination) = (packet.source, packet.destination);
-        if let Some(&traffic) = self.program_of.get(source.ip()) {
-            let from_client = self.node_of.get(source.ip()) == Some(&self.scenario.traffic[traffic as usize].client);
+        if let Some(&traffic) = self.program_of.get(&source.ip()) {
+            let from_client = self.node_of.get(&source.ip()) == Some(&self.scenario.traffic[traffic as usize].client);
             let ends = if from_client { (source, destination) } else { (destination, source) };
             return (packet.flags == 0).then_some(ends); // every TCP segment has a flag
         }
@@ -150,8 +150,8 @@ impl<'a> Reader<'a> {
         &mut self,
         line: usize,
         packet: &Packet,
-        client: SocketAddrV4,
-        server: SocketAddrV4,
+        client: SocketAddr,
+        server: SocketAddr,
     ) -> Result<(), KernelError> {
         let key = (client, server, true);
         let index = match self.current.get(&key) {
@@ -199,9 +199,9 @@ impl<'a> Reader<'a> {
         let (opener, peer, datagrams) = ends;
         let stranger = || KernelError::Stranger { line, client: opener, server: peer };
         let traffic =
-            self.traffic_of(peer).or_else(|| self.program_of.get(opener.ip()).copied()).ok_or_else(stranger)?;
+            self.traffic_of(peer).or_else(|| self.program_of.get(&opener.ip()).copied()).ok_or_else(stranger)?;
         let entry = &self.scenario.traffic[traffic as usize];
-        let node = *self.node_of.get(opener.ip()).ok_or_else(stranger)?;
+        let node = *self.node_of.get(&opener.ip()).ok_or_else(stranger)?;
         let index = self.connections.len();
         self.connections.push(Connection {
             client_end: if node == entry.client { opener } else { peer },

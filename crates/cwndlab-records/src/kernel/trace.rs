@@ -1,7 +1,7 @@
 //! The format of the router's trace: a CSV line for each event of a packet, and for each sample of a queue.
 
 use std::io::BufRead;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use cwndlab_net::DropCause;
@@ -65,8 +65,8 @@ pub(super) struct Packet {
     /// The packet's number, in the order in which packets entered the router.
     pub id: u64,
     pub line: Line,
-    pub source: SocketAddrV4,
-    pub destination: SocketAddrV4,
+    pub source: SocketAddr,
+    pub destination: SocketAddr,
     pub flags: u8,
     pub seq: u32,
     pub ack: u32,
@@ -139,8 +139,8 @@ pub(super) fn packets(
             at,
             id,
             line: event,
-            source: SocketAddrV4::new(source, port),
-            destination: SocketAddrV4::new(destination, row.number()?),
+            source: SocketAddr::new(source, port),
+            destination: SocketAddr::new(destination, row.number()?),
             flags: row.number()?,
             seq: row.number()?,
             ack: row.number()?,

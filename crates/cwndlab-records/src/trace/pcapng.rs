@@ -10,6 +10,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use cwndlab_engine::Network;
+
 use crate::cell::OneOf;
 use crate::tables::{DropReason, SegmentEvent, SegmentRow};
 use crate::trace::wire::{headers, Scaling};
@@ -19,8 +21,11 @@ use crate::trace::Flow;
 /// "unset".
 const EPOCH_NS: u64 = 1_000_000_000 * 1_000_000_000;
 const LINKTYPE_RAW: u16 = 101;
-/// The number of bytes stored per packet: the longest headers (20 bytes of IPv4, 60 of TCP) and some payload.
-const SNAPLEN: u32 = 96;
+/// Returns the number of bytes stored per packet: the longest headers (of IP, and 60 bytes of TCP) and some payload.
+pub fn snaplen(network: Network) -> u32 {
+    network.header_bytes() + 76
+}
+
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
@@ -28,6 +33,7 @@ const OUTBOUND: u32 = 2;
 #[derive(Debug)]
 pub struct Capture<W> {
     out: W,
+    snaplen: u32,
     block: Vec<u8>,
 }
 
@@ -52,8 +58,8 @@ impl<W: Write> Capture<W> {
     /// # Errors
     ///
     /// If writing fails.
-    pub fn begin(out: W, node: &str) -> io::Result<Capture<W>> {
-        let mut capture = Capture { out, block: Vec::new() };
+    pub fn begin(out: W, node: &str, network: Network) -> io::Result<Capture<W>> {
+        let mut capture = Capture { out, snaplen: snaplen(network), block: Vec::new() };
         capture.block.extend(0x1A2B_3C4D_u32.to_le_bytes());
         capture.block.extend([1, 0, 0, 0]); // version 1.0
         capture.block.extend(u64::MAX.to_le_bytes()); // section length not given
@@ -63,7 +69,7 @@ impl<W: Write> Capture<W> {
 
         capture.block.extend(LINKTYPE_RAW.to_le_bytes());
         capture.block.extend([0, 0]);
-        capture.block.extend(SNAPLEN.to_le_bytes());
+        capture.block.extend(capture.snaplen.to_le_bytes());
         capture.option(2, node.as_bytes());
         capture.option(9, &[9]); // if_tsresol: 10^-9 s
         capture.option(0, &[]);
@@ -77,7 +83,7 @@ impl<W: Write> Capture<W> {
     ///
     /// If writing fails.
     pub fn packet(&mut self, packet: Packet<'_>) -> io::Result<()> {
-        let bytes = &packet.bytes[..packet.bytes.len().min(SNAPLEN as usize)];
+        let bytes = &packet.bytes[..packet.bytes.len().min(self.snaplen as usize)];
         let time = EPOCH_NS + packet.time_ns;
         self.block.extend(0_u32.to_le_bytes());
         self.block.extend(((time >> 32) as u32).to_le_bytes());
@@ -177,8 +183,9 @@ pub fn write(
     rows: &[SegmentRow],
     flows: &[Flow],
     links: &[String],
+    network: Network,
 ) -> io::Result<()> {
-    let mut capture = Capture::begin(out, node)?;
+    let mut capture = Capture::begin(out, node, network)?;
     let comments = comments(rows, links);
     let mut scalings: BTreeMap<u32, Scaling> = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
@@ -189,8 +196,8 @@ pub fn write(
             io::Error::new(io::ErrorKind::InvalidInput, format!("connection {} is not known", row.connection))
         })?;
         let scaling = scalings.entry(row.connection).or_default();
-        let (mut packet, total) = headers(row, row.connection, flow, scaling);
-        packet.resize(total.min(SNAPLEN) as usize, 0);
+        let (mut packet, total) = headers(network, row, row.connection, flow, scaling);
+        packet.resize(total.min(snaplen(network)) as usize, 0);
         capture.packet(Packet {
             time_ns: row.time_ns,
             bytes: &packet,

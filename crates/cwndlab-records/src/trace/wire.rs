@@ -1,10 +1,11 @@
-//! Builds the IPv4 and TCP or UDP headers of a recorded packet.
+//! Builds the IP and TCP or UDP headers of a recorded packet.
 //!
 //! Initial sequence numbers are 0. Payload is not recorded, so checksums are computed as if all its bytes were 0. Each
 //! node has one address, each connection has its own client port, and each traffic entry has its own server port.
 
 use crate::tables::SegmentRow;
 use crate::trace::Flow;
+use cwndlab_engine::Network;
 
 const SYN: u8 = 0x02;
 const AE: u8 = 0x20;
@@ -19,10 +20,13 @@ const FIRST_CLIENT_PORT: u32 = 10_000;
 const CLIENT_PORTS: u32 = 65_536 - FIRST_CLIENT_PORT;
 const DONT_FRAGMENT: u16 = 0x4000;
 
-/// The IPv4 address of a node: 10.0.0.1 for node 0, 10.0.0.2 for node 1, and so on.
-pub fn address(node: u32) -> [u8; 4] {
+/// The address of a node: 10.0.0.1 or `fd00::1` for node 0, 10.0.0.2 or `fd00::2` for node 1, and so on.
+pub fn address(network: Network, node: u32) -> Vec<u8> {
     let [_, b, c, d] = (node + 1).to_be_bytes(); // the loader limits a study to fewer than 2^24 nodes
-    [10, b, c, d]
+    match network {
+        Network::Ipv4 => vec![10, b, c, d],
+        Network::Ipv6 => vec![0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, b, c, d],
+    }
 }
 
 /// The window scale options of both ends, as seen in their SYNs.
@@ -132,17 +136,24 @@ fn checksum(bytes: &[u8], start: u32) -> u16 {
 }
 
 /// Builds the headers of a segment. Also returns the IP total length, which includes the payload.
-pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scaling) -> (Vec<u8>, u32) {
+pub fn headers(
+    network: Network,
+    row: &SegmentRow,
+    connection: u32,
+    flow: Flow,
+    scaling: &mut Scaling,
+) -> (Vec<u8>, u32) {
     if flow.datagrams {
-        return udp_headers(row, connection, flow);
+        return udp_headers(network, row, connection, flow);
     }
     scaling.see(row);
     let mut tcp_options = Vec::with_capacity(40);
     options(row, &mut tcp_options);
     let tcp_bytes = 20 + tcp_options.len();
-    let total = 20 + tcp_bytes as u32 + row.len;
-    let (from, to) = ends(row, connection, flow);
-    let mut out = ip_header(row, total, 6, from.0, to.0);
+    let total = network.header_bytes() + tcp_bytes as u32 + row.len;
+    let (from, to) = ends(network, row, connection, flow);
+    let mut out = ip_header(row, total, 6, &from.0, &to.0);
+    let start = out.len();
     out.extend(from.1.to_be_bytes());
     out.extend(to.1.to_be_bytes());
     let seq = if row.flags & SYN != 0 { 0 } else { sequence(row.seq) };
@@ -160,12 +171,12 @@ pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scal
     let tcp_length = tcp_bytes as u32 + row.len;
     let pseudo = [&from.0[..], &to.0[..], &[0, 6], &(tcp_length as u16).to_be_bytes()].concat();
     let pseudo_sum = u32::from(!checksum(&pseudo, 0));
-    let tcp_checksum = checksum(&out[20..], pseudo_sum);
-    out[36..38].copy_from_slice(&tcp_checksum.to_be_bytes());
+    let tcp_checksum = checksum(&out[start..], pseudo_sum);
+    out[start + 16..start + 18].copy_from_slice(&tcp_checksum.to_be_bytes());
     (out, total)
 }
 
-type End = ([u8; 4], u16);
+type End = (Vec<u8>, u16);
 
 /// The port of the connection's server.
 fn server_port(flow: Flow) -> u16 {
@@ -173,9 +184,9 @@ fn server_port(flow: Flow) -> u16 {
 }
 
 /// Address and port of the sender and of the receiver.
-fn ends(row: &SegmentRow, connection: u32, flow: Flow) -> (End, End) {
-    let client = (address(flow.client), (FIRST_CLIENT_PORT + connection % CLIENT_PORTS) as u16);
-    let server = (address(flow.server), server_port(flow));
+fn ends(network: Network, row: &SegmentRow, connection: u32, flow: Flow) -> (End, End) {
+    let client = (address(network, flow.client), (FIRST_CLIENT_PORT + connection % CLIENT_PORTS) as u16);
+    let server = (address(network, flow.server), server_port(flow));
     if row.from_client {
         (client, server)
     } else {
@@ -183,8 +194,17 @@ fn ends(row: &SegmentRow, connection: u32, flow: Flow) -> (End, End) {
     }
 }
 
-fn ip_header(row: &SegmentRow, total: u32, protocol: u8, from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(80);
+/// The IPv4 or, if the addresses are of IPv6, the IPv6 header.
+fn ip_header(row: &SegmentRow, total: u32, protocol: u8, from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(100);
+    if from.len() == 16 {
+        out.extend([0x60, (row.ecn & 3) << 4, 0, 0]); // the flow label is 0
+        out.extend(u16::try_from(total - 40).unwrap_or(0).to_be_bytes());
+        out.extend([protocol, 64]);
+        out.extend(from);
+        out.extend(to);
+        return out;
+    }
     out.extend([0x45, row.ecn & 3]);
     // The field is 0 if the packet is too long for it (a study of jumbo packets), as in captures with segmentation
     // offload.
@@ -200,20 +220,21 @@ fn ip_header(row: &SegmentRow, total: u32, protocol: u8, from: [u8; 4], to: [u8;
     out
 }
 
-/// The IPv4 and UDP headers (RFC 768) of a datagram, and the IP total length.
-fn udp_headers(row: &SegmentRow, connection: u32, flow: Flow) -> (Vec<u8>, u32) {
-    let (from, to) = ends(row, connection, flow);
-    let total = 28 + row.len;
-    let mut out = ip_header(row, total, 17, from.0, to.0);
+/// The IP and UDP headers (RFC 768) of a datagram, and the IP total length.
+fn udp_headers(network: Network, row: &SegmentRow, connection: u32, flow: Flow) -> (Vec<u8>, u32) {
+    let (from, to) = ends(network, row, connection, flow);
+    let total = network.header_bytes() + 8 + row.len;
+    let mut out = ip_header(row, total, 17, &from.0, &to.0);
+    let start = out.len();
     let length = ((8 + row.len) as u16).to_be_bytes();
     out.extend(from.1.to_be_bytes());
     out.extend(to.1.to_be_bytes());
     out.extend(length);
     out.extend([0; 2]);
     let pseudo = [&from.0[..], &to.0[..], &[0, 17], &length].concat();
-    let udp_checksum = checksum(&out[20..], u32::from(!checksum(&pseudo, 0)));
+    let udp_checksum = checksum(&out[start..], u32::from(!checksum(&pseudo, 0)));
     // In UDP, a checksum field of 0 means that there is no checksum, so a computed 0 is written as all ones.
-    out[26..28].copy_from_slice(&if udp_checksum == 0 { u16::MAX } else { udp_checksum }.to_be_bytes());
+    out[start + 6..start + 8].copy_from_slice(&if udp_checksum == 0 { u16::MAX } else { udp_checksum }.to_be_bytes());
     (out, total)
 }
 
@@ -231,7 +252,7 @@ mod tests {
     }
 
     fn built(row: &SegmentRow, connection: u32) -> (Vec<u8>, u32) {
-        headers(row, connection, FLOW, &mut Scaling::default())
+        headers(Network::Ipv4, row, connection, FLOW, &mut Scaling::default())
     }
 
     fn short(bytes: &[u8], at: usize) -> u16 {
@@ -286,7 +307,7 @@ mod tests {
             assert_eq!((sum(&bytes[..20]), sum_with_pseudo_header(&bytes, len)), (0xffff, 0xffff), "{len}");
             assert_eq!((bytes[0], bytes[1], bytes[8], bytes[9]), (0x45, 3, 64, 6));
             let flow = Flow { datagrams: true, ..FLOW };
-            let (bytes, total) = headers(&SegmentRow { len, ..row() }, 3, flow, &mut Scaling::default());
+            let (bytes, total) = headers(Network::Ipv4, &SegmentRow { len, ..row() }, 3, flow, &mut Scaling::default());
             assert_eq!((total, bytes.len(), u32::from(short(&bytes, 24))), (28 + len, 28, 8 + len));
             assert_eq!((sum(&bytes[..20]), sum_with_pseudo_header(&bytes, len)), (0xffff, 0xffff), "{len}");
             assert_eq!(bytes[9], 17);
@@ -318,9 +339,10 @@ mod tests {
         let syn = |from_client, window_scale| SegmentRow { from_client, window_scale, flags: SYN, ..row() };
         let window = |offers: [Option<u8>; 2], from_client, window_bytes| {
             let mut scaling = Scaling::default();
-            headers(&syn(true, offers[0]), 0, FLOW, &mut scaling);
-            headers(&syn(false, offers[1]), 0, FLOW, &mut scaling);
-            let (bytes, _) = headers(&SegmentRow { from_client, window_bytes, ..row() }, 0, FLOW, &mut scaling);
+            headers(Network::Ipv4, &syn(true, offers[0]), 0, FLOW, &mut scaling);
+            headers(Network::Ipv4, &syn(false, offers[1]), 0, FLOW, &mut scaling);
+            let (bytes, _) =
+                headers(Network::Ipv4, &SegmentRow { from_client, window_bytes, ..row() }, 0, FLOW, &mut scaling);
             short(&bytes, 34)
         };
         assert_eq!(window([Some(7), Some(3)], true, 128_000), 1000);
@@ -328,7 +350,8 @@ mod tests {
         assert_eq!(window([Some(7), None], true, 60_000), 60_000);
         assert_eq!(window([None, Some(3)], false, 80_000), 65_535);
         let mut scaling = Scaling { offered: [Some(7), Some(7)] };
-        let (bytes, _) = headers(&SegmentRow { window_bytes: 65_000, ..syn(true, Some(7)) }, 0, FLOW, &mut scaling);
+        let (bytes, _) =
+            headers(Network::Ipv4, &SegmentRow { window_bytes: 65_000, ..syn(true, Some(7)) }, 0, FLOW, &mut scaling);
         assert_eq!(short(&bytes, 34), 65_000, "never in a SYN");
     }
 

@@ -17,6 +17,7 @@ fn app(json: &str) -> Result<App, String> {
             tcp_server: 4,
             mss: 1000,
             over_quic: false,
+            ip_header_bytes: 20,
             shared: &shared,
             stream: &mut |_| Rng::new(1),
         },

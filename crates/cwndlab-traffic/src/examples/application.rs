@@ -72,8 +72,15 @@ mod tests {
         assert_eq!(spec.dists().len(), 2);
         let shared = BTreeMap::new();
         let mut stream = |_: &str| Rng::new(1);
-        let mut setup =
-            Setup { tcp_client: 3, tcp_server: 4, mss: 1000, over_quic: false, shared: &shared, stream: &mut stream };
+        let mut setup = Setup {
+            tcp_client: 3,
+            tcp_server: 4,
+            mss: 1000,
+            over_quic: false,
+            ip_header_bytes: 20,
+            shared: &shared,
+            stream: &mut stream,
+        };
         let mut app = spec.build(&mut setup).unwrap();
         let mut out = Vec::new();
         app.handle(Time::ZERO, Event::Start, &mut out);

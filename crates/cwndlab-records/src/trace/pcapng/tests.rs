@@ -84,7 +84,7 @@ fn number(rows: &mut [SegmentRow]) {
 
 fn file(rows: &[SegmentRow]) -> Vec<u8> {
     let mut out = Vec::new();
-    write(&mut out, "client", rows, &[FLOW], &["r1>r2".into()]).unwrap();
+    write(&mut out, "client", rows, &[FLOW], &["r1>r2".into()], Network::Ipv4).unwrap();
     out
 }
 
@@ -264,7 +264,7 @@ fn datagrams_are_udp_with_true_checksums() {
     let mut row = segment(5 * MS, SegmentEvent::Send);
     (row.flags, row.len, row.ecn, row.wire_bytes) = (0, 1472, 1, 1500);
     let flow = Flow { datagrams: true, ..FLOW };
-    let (packet, total) = headers(&row, 0, flow, &mut Scaling::default());
+    let (packet, total) = headers(Network::Ipv4, &row, 0, flow, &mut Scaling::default());
     assert_eq!((packet.len(), total, packet[9], packet[1]), (28, 1500, 17, 1));
     assert_eq!(packet[24..26], 1480_u16.to_be_bytes());
     // all 16-bit words of the pseudo-header, the header and a payload of zeros add up to 0xffff (RFC 768)
@@ -274,7 +274,24 @@ fn datagrams_are_udp_with_true_checksums() {
 }
 
 #[test]
+fn ipv6_headers_have_the_ecn_field_in_the_traffic_class_and_true_checksums() {
+    let mut row = segment(5 * MS, SegmentEvent::Send);
+    (row.len, row.ecn) = (1428, 2);
+    for datagrams in [false, true] {
+        let (packet, total) = headers(Network::Ipv6, &row, 0, Flow { datagrams, ..FLOW }, &mut Scaling::default());
+        let (protocol, of_protocol) = if datagrams { (17, 8) } else { (6, packet.len() as u32 - 40) };
+        assert_eq!((packet[0], packet[1], packet[6], total), (0x60, 0x20, protocol, 40 + of_protocol + 1428));
+        assert_eq!(packet[4..6], ((of_protocol + 1428) as u16).to_be_bytes());
+        assert_eq!((packet[8], packet[23], packet[24], packet[39]), (0xfd, 1, 0xfd, 4));
+        // RFC 8200, section 8.1: addresses, length, three zeros and the protocol.
+        let pseudo = [&packet[8..40], &[0, 0], &packet[4..6], &[0, 0, 0, protocol], &packet[40..]].concat();
+        let sum: u32 = pseudo.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "{protocol}");
+    }
+}
+
+#[test]
 fn a_row_of_an_unknown_connection_is_refused() {
-    let error = write(&mut Vec::new(), "client", &story(), &[], &[]).unwrap_err();
+    let error = write(&mut Vec::new(), "client", &story(), &[], &[], Network::Ipv4).unwrap_err();
     assert_eq!(error.to_string(), "connection 0 is not known");
 }
