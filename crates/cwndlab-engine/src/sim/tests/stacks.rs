@@ -23,6 +23,8 @@ struct End {
     ended: bool,
     progress: Progress,
     lost: u32,
+    /// Probe timeouts that have been told.
+    told: u32,
 }
 
 impl Endpoint for End {
@@ -75,6 +77,12 @@ impl Endpoint for End {
     }
     fn describe(&mut self, payload: &[u8]) -> Content {
         Content { number: Some(u64::from(payload[0])), ..Content::default() }
+    }
+    fn poll_probe(&mut self) -> Option<u32> {
+        (self.told < self.lost).then(|| {
+            self.told += 1;
+            self.told
+        })
     }
     fn progress(&self) -> Progress {
         // The server cannot tell when the client is done; the connection is over when the client has forgotten it.
@@ -276,4 +284,40 @@ fn contents_of_datagrams_are_recorded_where_something_reads_them() {
     assert_eq!((seen.numbers.len(), seen.without, seen.delays), (0, 0, 80));
     let seen = contents(true, true);
     assert_eq!((seen.numbers.len(), seen.without, seen.delays), (80, 0, 80));
+}
+
+/// Timers that expired: when, at which end, and how often in a row.
+#[derive(Default)]
+struct Timers(Vec<(Time, bool, u32)>, u32);
+
+impl Probe for Timers {
+    const ENABLED: bool = true;
+    fn connection(&mut self, record: &ConnectionRecord) {
+        self.1 = record.timeouts;
+    }
+    fn traced(&mut self, way: Way, traced: &cwndlab_tcp::Traced) {
+        if let cwndlab_tcp::Traced::Expired { at, timer: cwndlab_tcp::Expired::Probe, backoffs, .. } = *traced {
+            self.0.push((at, way.from_client, backoffs));
+        }
+    }
+}
+
+#[test]
+fn probe_timeouts_of_a_stack_are_reported_when_they_happen() {
+    let mut scenario = toy(json!({}), r#"{"kind": "bernoulli", "p": 0.1}"#);
+    scenario.probes.connections = true;
+    for states in [true, false] {
+        scenario.probes.states = states;
+        let simulation = Simulation::new(&scenario, 1, 0, Timers::default()).unwrap();
+        let Timers(seen, timeouts) = simulation.with_stacks(Box::new(Toy)).run().unwrap().1;
+        assert!(timeouts > 3, "{timeouts}");
+        if !states {
+            assert!(seen.is_empty());
+            continue;
+        }
+        let backoffs: Vec<_> = seen.iter().map(|&(.., backoffs)| backoffs).collect();
+        assert_eq!(backoffs, (1..=timeouts).collect::<Vec<_>>());
+        assert!(seen.iter().all(|&(_, from_client, _)| from_client));
+        assert!(seen.windows(2).all(|pair| pair[0].0 + PATIENCE <= pair[1].0), "{seen:?}");
+    }
 }
