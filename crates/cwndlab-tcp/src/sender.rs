@@ -448,4 +448,18 @@ mod tests {
         note(&mut exactly, Time::from_millis(1), (0, 9 * MSS));
         assert!(!exactly.cwnd_limited, "there is room for one more");
     }
+
+    #[test]
+    fn only_socket_options_and_external_laws_have_rare_timers() {
+        assert!(sender().has_no_rare_timer());
+        let mut paced = Sender::new(&Profile::Linux6.config(), MSS as u32);
+        let extra = paced.extra.get_or_insert_default();
+        assert!(extra.socket.is_none() && !extra.has_law_timer);
+        assert!(paced.has_no_rare_timer());
+        paced.extra.get_or_insert_default().has_law_timer = true;
+        assert!(!paced.has_no_rare_timer());
+        let extra = paced.extra.get_or_insert_default();
+        (extra.has_law_timer, extra.socket) = (false, Some(Box::default()));
+        assert!(!paced.has_no_rare_timer());
+    }
 }

@@ -132,10 +132,11 @@ fn a_sample_shorter_than_a_round_trip_is_dropped() {
 #[test]
 fn a_lost_segment_is_reported_once_with_what_was_in_flight_when_it_was_sent() {
     let mut flight = measured(4);
-    assert!(flight.take_lost().is_none());
+    assert!(flight.take_lost().is_none() && !flight.has_lost());
     ack(&mut flight, 101, MS(50), Some(MS(50)));
     flight.on_sent(401, 501, MS(60), false);
     flight.lose_overdue(MS(50), MS(75)); // those of 10 and 20 ms
+    assert!(flight.has_lost());
     let (delivered, lost) = flight.take_lost().unwrap();
     let lost: Vec<_> = lost.map(|one| (one.start, one.bytes, one.tx_in_flight, one.prior_lost)).collect();
     assert_eq!((delivered, lost), (2, vec![(101, 100, 200, 0), (201, 100, 300, 0)]), "the SYN and one segment arrived");
