@@ -23,8 +23,8 @@ struct End {
     ended: bool,
     progress: Progress,
     lost: u32,
-    /// Probe timeouts that have been told.
-    told: u32,
+    /// Probe timeouts that have been reported.
+    reported: u32,
 }
 
 impl Endpoint for End {
@@ -79,9 +79,9 @@ impl Endpoint for End {
         Content { number: Some(u64::from(payload[0])), ..Content::default() }
     }
     fn poll_probe(&mut self) -> Option<u32> {
-        (self.told < self.lost).then(|| {
-            self.told += 1;
-            self.told
+        (self.reported < self.lost).then(|| {
+            self.reported += 1;
+            self.reported
         })
     }
     fn progress(&self) -> Progress {
