@@ -108,6 +108,7 @@ def test_a_column_has_the_decimals_of_its_middle_and_its_smallest_number(
         (1.0049, 1.0041, 1.0052, "1.005"),  # 1.00 would lie below its interval
         (-1.0049, -1.0052, -1.0041, "−1.005"),
         (1.5, 1.0, 2.0, "1.50"),
+        (1_234_567.0, 1_234_000.0, 1_235_000.0, "1.23e+06"),  # as a power of ten it stays
     ],
 )
 def test_an_estimate_lies_in_the_interval_that_is_shown(
