@@ -159,3 +159,9 @@ def test_a_round_trip_and_a_buffer_that_an_axis_sets_are_not_those_that_are_writ
         """
     )
     assert network == "10 Mbps, rtt by network, queue by network"
+
+
+def test_ipv6_is_named() -> None:
+    study = '[dumbbell]\nrate = "1Mbps"\nrtt = "9ms"\nflows = [{ cc = "reno" }]\n[run]\nnetwork = "%s"'
+    assert words(study % "ipv6")[-1] == "IPv6"
+    assert "IPv6" not in words(study % "ipv4")

@@ -38,7 +38,8 @@ def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
         network = [", ".join(_network(tables[name], own)), *_flows(tables[name])]
     else:
         network = [", ".join(_links(tables, varied)), *_traffic(tables)]
-    return tuple(filter(None, (*network, ", ".join(_tcp(tables)))))
+    over_ipv6 = "IPv6" if dict(_pairs(tables.get("run"))).get("network") == "ipv6" else ""
+    return tuple(filter(None, (*network, ", ".join(_tcp(tables)), over_ipv6)))
 
 
 def _filled(value: Any, parameters: Mapping[str, object]) -> Any:
