@@ -225,12 +225,16 @@ def test_a_strangers_page_runs_but_reaches_nothing_of_the_notebook(tmp_path: Pat
         "--dump-dom",
         notebook.as_uri(),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    (body,) = re.findall(r"<body[^>]*>", done.stdout.partition("<script")[0])
-    assert 'sandbox="allow-scripts allow-downloads"' in done.stdout
-    assert "data-owned" not in body
-    if how == "frame":  # a frame that is added later need not have run when this command ends
-        assert 'data-heard="#ran"' in body
+    heard = False
+    for _ in range(5):  # the command may end before the frame has run, most of all on a busy machine
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        (body,) = re.findall(r"<body[^>]*>", done.stdout.partition("<script")[0])
+        assert 'sandbox="allow-scripts allow-downloads"' in done.stdout
+        assert "data-owned" not in body
+        heard = 'data-heard="#ran"' in body
+        if heard or how != "frame":  # a frame that is added later seldom runs at all
+            break
+    assert heard or how != "frame"
 
 
 def test_a_notebook_without_widgets_shows_the_page_in_a_frame() -> None:
