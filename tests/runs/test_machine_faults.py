@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cwndlab.cli import app
 from small_study import TEXT
 
 CWNDLAB = [sys.executable, "-m", "cwndlab"]
@@ -99,10 +100,23 @@ def test_an_interrupt_of_the_runs_ends_with_130_and_no_traceback(study: Path, tm
         until = time.monotonic() + 120
         while not (tmp_path / "out" / "store").exists() and time.monotonic() < until:
             time.sleep(0.005)
+        time.sleep(0.5)  # what pydantic builds just after this would swallow the interrupt
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=60)
     assert "Traceback" not in stderr
     assert process.returncode == 130, stderr
+
+
+def test_an_interrupt_that_pydantic_wraps_ends_with_130_and_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(words: object) -> object:
+        raise RuntimeError("Error building `model` serializer:\n  KeyboardInterrupt: ")
+
+    monkeypatch.setattr("cwndlab.cli.registry.command_line", interrupted)
+    with pytest.raises(SystemExit) as end:
+        app(["list"])
+    assert end.value.code == 130 and capsys.readouterr().err == "interrupted\n"
 
 
 LONG = "n" * 300

@@ -65,6 +65,12 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
         sys.excepthook = sys.__excepthook__
         sys.stderr.write(f"error: {str(error.filename or 'output')[:200]}: {error.strerror}\n")
         sys.exit(2)
+    except Exception as error:
+        # pydantic turns an interrupt while it builds a validator into an error that ends with its name.
+        if not str(error).rstrip(": \n").endswith(KeyboardInterrupt.__name__):
+            raise
+        sys.stderr.write("interrupted\n")
+        sys.exit(130)
     finally:
         if args is not None:
             gc.unfreeze()  # the caller's process continues, and its garbage must be collected
