@@ -46,13 +46,17 @@ def recipes() -> dict[str, str]:
     return dict(re.findall(r"^### (.+?)\n.*?^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
 
 
+def recipe_study(text: str, folder: Path) -> cwndlab.Study:
+    """A recipe's study in this folder, with the recorded trace that one asks for: a packet every 2 ms."""
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    (folder / "up.trace").write_text("".join(f"{2 * k}\n" for k in range(1, 500)), encoding="utf-8")
+    return cwndlab.Study.load(folder)
+
+
 def recipe_picture(text: str, replicates: int | None = None) -> str:
     """The first figure of a recipe; what happens over time, if it has a single cell."""
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "study.toml").write_text(text, encoding="utf-8")
-        # A trace of LTE as the recipe asks for: an opportunity every 2 ms for a second, again and again.
-        Path(folder, "up.trace").write_text("".join(f"{2 * k}\n" for k in range(1, 500)), encoding="utf-8")
-        study = cwndlab.Study.load(Path(folder))
+        study = recipe_study(text, Path(folder))
         if not study.outline.figures:
             study = with_figures(study, ["base"])
         run = study.run(replicates=replicates)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import cwndlab
-from cwndlab import Study
 
 ROOT = Path(__file__).parents[2]
 IMAGES = runpy.run_path(str(ROOT / "tools/images.py"))
@@ -24,9 +23,7 @@ def test_the_page_has_its_recipes() -> None:
 
 @pytest.mark.parametrize(("name", "text"), RECIPES, ids=[name for name, _ in RECIPES])
 def test_a_recipe_runs_and_measures_what_it_says(name: str, text: str, tmp_path: Path) -> None:
-    (tmp_path / "study.toml").write_text(text)
-    (tmp_path / "up.trace").write_text("".join(f"{2 * k}\n" for k in range(1, 500)))
-    run = cwndlab.run(Study.load(tmp_path), replicates=1)
+    run = cwndlab.run(IMAGES["recipe_study"](text, tmp_path), replicates=1)
     assert not run.failures
     values = [row["value"] for row in run.estimates.to_arrow().to_pylist()]
     assert values and any(math.isfinite(value) and value > 0 for value in values)

@@ -14,8 +14,8 @@ use cwndlab_units::Time;
 
 use crate::header::mark_ce;
 
-/// The most bytes stored per packet ([`pcapng::snaplen`]).
-const KEPT: usize = 116;
+/// The most bytes stored per packet.
+const KEPT: usize = pcapng::snaplen(Network::Ipv6) as usize;
 
 /// A capture in progress. What happens to a packet becomes known only after the packet was captured, so packets are
 /// kept in a temporary file next to the capture until the end.

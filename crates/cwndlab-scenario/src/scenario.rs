@@ -66,7 +66,7 @@ pub enum Network {
 
 impl Network {
     /// Bytes of the header.
-    pub fn header_bytes(self) -> u32 {
+    pub const fn header_bytes(self) -> u32 {
         match self {
             Network::Ipv4 => 20,
             Network::Ipv6 => 40,

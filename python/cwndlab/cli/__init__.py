@@ -23,6 +23,12 @@ def _end(reason: str) -> None:
     os._exit(1)
 
 
+def _end_interrupted() -> NoReturn:
+    sys.excepthook = sys.__excepthook__
+    sys.stderr.write("interrupted\n")
+    sys.exit(130)
+
+
 def app(args: Sequence[object] | None = None, **options: Any) -> Any:
     """Runs a command line, by default the process's; prints cwndlab's own errors without a traceback."""
     words = sys.argv[1:] if args is None else [str(word) for word in args]
@@ -53,9 +59,7 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
         echo(f"error: {error.text}", err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:  # during imports: a command handles its own
-        sys.excepthook = sys.__excepthook__
-        sys.stderr.write("interrupted\n")
-        sys.exit(130)
+        _end_interrupted()
     except BrokenPipeError:  # `cwndlab trace … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
@@ -69,8 +73,7 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
         # pydantic turns an interrupt while it builds a validator into an error that ends with its name.
         if not str(error).rstrip(": \n").endswith(KeyboardInterrupt.__name__):
             raise
-        sys.stderr.write("interrupted\n")
-        sys.exit(130)
+        _end_interrupted()
     finally:
         if args is not None:
             gc.unfreeze()  # the caller's process continues, and its garbage must be collected

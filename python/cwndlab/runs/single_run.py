@@ -91,7 +91,16 @@ class OneCell:
         return self.kernel.record(self.cell, self.seed, replicate, MeasuredRuns(()), scenario)
 
 
-def with_probes(source: Repeatable, cell: str, replicate: int, probes: Mapping[str, object]) -> Tables:
-    """The tables of a replicate, run again with these probes on; OutputError if that is not possible."""
+def with_probes(
+    source: Repeatable,
+    cell: str,
+    replicate: int,
+    probes: Mapping[str, object],
+    changes: Mapping[str, object] | None = None,
+) -> Tables:
+    """The tables of a replicate, run again with these probes on, and with other keys of its scenario changed.
+
+    OutputError if that is not possible.
+    """
     present = source.scenario(cell)["probes"]
-    return source.simulate_again(cell, replicate, {"probes": {**present, **probes}})
+    return source.simulate_again(cell, replicate, {**(changes or {}), "probes": {**present, **probes}})

@@ -22,7 +22,7 @@ use crate::trace::Flow;
 const EPOCH_NS: u64 = 1_000_000_000 * 1_000_000_000;
 const LINKTYPE_RAW: u16 = 101;
 /// Returns the number of bytes stored per packet: the longest headers (of IP, and 60 bytes of TCP) and some payload.
-pub fn snaplen(network: Network) -> u32 {
+pub const fn snaplen(network: Network) -> u32 {
     network.header_bytes() + 76
 }
 

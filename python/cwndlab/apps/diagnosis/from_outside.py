@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from cwndlab.base.engine_kinds import is_unresponsive
 from cwndlab.base.numbers import Columns
 
-from .causes import CAUSES
 from .diagnosis import Diagnosis
 from .quic.explain_quic import diagnose_logs
 from .quic.quic_records import log_of_records
@@ -64,10 +63,7 @@ class OutsideSummary(Summary):
             text += f" {window}, and full at {100 * self.full_window_share:.0f} % of its changes."
         if self.pause_s is not None:
             text += " The longest pause, {}, began at {}.".format(*map(length_text, self.pause_s))
-        if self.waited_s:
-            why = " and ".join(f"{length_text(s)} ({CAUSES[cause]})" for cause, s in self.waited_s.items())
-            text += f" Waited {why}."
-        return text
+        return text + self._waited()
 
 
 def diagnose_outside(

@@ -56,10 +56,12 @@ class Summary:
             parts.append(f"{share} of {self.segments} {self.repairs}")
         if self.rtt_s is not None:
             parts.append("round trip at least {}, median {}".format(*map(length_text, self.rtt_s)))
-        why = " and ".join(f"{length_text(s)} ({CAUSES[cause]})" for cause, s in self.waited_s.items())
-        waited = f" Waited {why}." if why else ""
         used = f" {self.bottleneck}" if self.bottleneck else ""
-        return f"{self.conversation}: {', '.join(parts)}.{waited}{used}{self._ending()}"
+        return f"{self.conversation}: {', '.join(parts)}.{self._waited()}{used}{self._ending()}"
+
+    def _waited(self) -> str:
+        why = " and ".join(f"{length_text(s)} ({CAUSES[cause]})" for cause, s in self.waited_s.items())
+        return f" Waited {why}." if why else ""
 
     def _rate_text(self) -> str:
         """The rate, or its range where the clock is too coarse for the time that it took."""
@@ -111,8 +113,6 @@ def summarize(
     waited = {cause: ns / 1e9 for cause, ns in (short_ns or {}).items()}
     for wait in waits:
         waited[wait.cause] = waited.get(wait.cause, 0.0) + wait.duration_ns / 1e9
-    longest = sorted(waited, key=lambda cause: -waited[cause])
-    notable = [one for one in longest if one not in ORDINARY and waited[one] >= _NOTABLE * seconds]
     return Summary(
         conversation.name,
         seconds,
@@ -120,11 +120,18 @@ def summarize(
         segments,
         retransmitted,
         (min(times) / 1e9, median(times) / 1e9) if times else None,
-        {cause: waited[cause] for cause in dict.fromkeys([*longest[:1], *notable[:1]])},
+        leading_waits(waited, seconds),
         ended=conversation.ended,
         bottleneck=_use_of_bottleneck(conversation, acknowledged, seconds, waited),
         tick_s=conversation.tick_ns / 1e9,
     )
+
+
+def leading_waits(waited: Mapping[str, float], seconds: float) -> dict[str, float]:
+    """Of the seconds waited by cause, the longest, and the longest that is not part of every transfer."""
+    longest = sorted(waited, key=lambda cause: -waited[cause])
+    notable = [one for one in longest if one not in ORDINARY and waited[one] >= _NOTABLE * seconds]
+    return {cause: waited[cause] for cause in dict.fromkeys([*longest[:1], *notable[:1]])}
 
 
 def _use_of_bottleneck(

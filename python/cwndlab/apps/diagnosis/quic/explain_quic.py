@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from cwndlab.apps.diagnosis.causes import CAUSES, ORDINARY
 from cwndlab.apps.diagnosis.diagnosis import Diagnosis, Explanation, Step
-from cwndlab.apps.diagnosis.summary import Summary, length_text
+from cwndlab.apps.diagnosis.summary import Summary, leading_waits, length_text
 from cwndlab.base.writing import count_text
 
 from .quic_log import QuicLog
@@ -18,8 +18,6 @@ from .quic_waits import QuicWait, Replayed, replay
 _SHORT = 0.1
 #: Without a round trip, waits of less than this.
 _SHORT_NS = 1_000_000
-#: A cause that is not part of every transfer is named from this share of the time on.
-_NOTABLE = 0.02
 #: Bytes in flight that differ from those of the packets are named from so many and from this share on.
 _FEWEST, _MANY = 10, 0.1
 
@@ -79,9 +77,6 @@ def _longest(found: Sequence[tuple[QuicLog, QuicWait]], count: int) -> list[tupl
 def _summary(log: QuicLog, replayed: Replayed, waited: dict[str, int]) -> LogSummary:
     start, end = replayed.span_ns or (0, 0)
     seconds = (end - start) / 1e9
-    spent = {cause: ns / 1e9 for cause, ns in waited.items()}
-    longest = sorted(spent, key=lambda cause: -spent[cause])
-    notable = [one for one in longest if one not in ORDINARY and spent[one] >= _NOTABLE * seconds]
     middle, least = replayed.median_rtt_ns, replayed.shortest_rtt_ns
     return LogSummary(
         log.name,
@@ -90,7 +85,7 @@ def _summary(log: QuicLog, replayed: Replayed, waited: dict[str, int]) -> LogSum
         replayed.packets,
         replayed.lost,
         (least / 1e9, middle / 1e9) if middle and least else None,
-        {cause: spent[cause] for cause in dict.fromkeys([*longest[:1], *notable[:1]])},
+        leading_waits({cause: ns / 1e9 for cause, ns in waited.items()}, seconds),
         ended=replayed.ended,
     )
 
