@@ -455,6 +455,10 @@ fn schedule_ack(timers: &mut Timers, receiver: &mut Receiver, due: Due) {
 }
 
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod scripts;
