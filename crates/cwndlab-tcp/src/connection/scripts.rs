@@ -4,7 +4,8 @@
 //! One event per line; positions are payload offsets from 0:
 //!
 //! ```text
-//! 0.0 write 5000            the application writes; also: close, abort, read N
+//! 0.0 write 5000            the application writes; also: close, abort, read N, more N, end-record, cork, uncork, push,
+//!                           close-read, user-timeout S (seconds, or none)
 //! 0.0 > data 0-1000         a segment out: syn, data A-B, fin, rst, ack N, sack A-B …, in this order; nothing else
 //!                           (such as the ACK of a data segment) is compared
 //! 1.0 < ack 1000 win 8000   a segment in, in the same form; its window is this end's buffer until a line states one
@@ -32,6 +33,7 @@ mod seams;
 mod slow_reader;
 mod slow_start;
 mod small_window;
+mod socket;
 
 use std::collections::VecDeque;
 
@@ -129,6 +131,16 @@ impl<'a> Script<'a> {
                 self.end.read(self.cfg, self.now, n.parse().expect("bytes"));
             }
             ["close"] => self.end.close(),
+            ["more", n] => self.end.write_more(n.parse().expect("bytes")),
+            ["end-record"] => self.end.end_record(),
+            ["cork"] => self.end.set_corked(true),
+            ["uncork"] => self.end.set_corked(false),
+            ["push"] => self.end.push(),
+            ["close-read"] => self.end.close_read(),
+            ["user-timeout", s] => {
+                let timeout = s.parse().ok().map(Time::from_secs_f64);
+                self.end.set_user_timeout(timeout);
+            }
             ["abort"] => self.end.abort(),
             ["manual"] => self.end.set_auto_read(false),
             ["<", fields @ ..] => {

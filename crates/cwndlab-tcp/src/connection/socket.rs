@@ -48,7 +48,10 @@ impl Connection {
     /// retransmission.
     pub fn set_user_timeout(&mut self, timeout: Option<Time>) {
         if timeout.is_some() || self.sender.socket().is_some() {
-            self.socket_options().user_timeout = timeout;
+            let socket = self.socket_options();
+            let began = socket.gives_up_at.zip(socket.user_timeout).map(|(at, before)| at.saturating_sub(before));
+            socket.gives_up_at = began.zip(timeout).map(|(began, timeout)| began + timeout);
+            socket.user_timeout = timeout;
         }
     }
 
