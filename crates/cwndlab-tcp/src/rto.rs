@@ -270,4 +270,6 @@ fn scaled(cfg: &RtoConfig, value: u64, bits: u32) -> Time {
 }
 
 #[cfg(test)]
+mod models;
+#[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@
 mod acked;
 mod close;
 mod ecn;
+mod edges;
 mod flow;
 mod law_timer;
 mod linux;

@@ -65,3 +65,13 @@ fn what_arrives_at_one_instant_is_read_after_its_last_segment() {
     assert_eq!(unread, [1000, 2000, 0]);
     assert!(!script.end.hold_reads(&TcpConfig { linux_details: false, ..cfg }));
 }
+
+/// RFC 7323, section 2.3: with window scale 1 the window on the wire counts units of 2 bytes, rounded down.
+#[test]
+fn a_scaled_window_is_of_whole_units() {
+    let cfg = TcpConfig { receive_buffer_bytes: 100_000, window_scale: true, ..config(1) };
+    // 50,000 bytes unread, of which 20,001 are read: 70,001 are free, and the edge moves by an even number
+    let found = windows(&cfg, &[("0-50000", 0), ("", 20_001), ("50000-51000", 0)]);
+    let expected: [&[u32]; 3] = [&[50_000], &[70_000], &[69_000]];
+    assert_eq!(found, expected);
+}

@@ -151,12 +151,29 @@ fn data_after_a_close_of_both_directions_is_reset() {
         &script(
             "0.2 < ack 1
              = state FinWait2
-             0.3 < data 0-0
+             0.3 < at 50 ack 1       # no data: as always
+             0.31 < data 0-0
+             = state FinWait2
              0.4 < data 0-100
              0.4 > rst
              = state Closed
              = error Aborted",
         ),
+    );
+    // what had arrived before the close may arrive again
+    client(
+        &TcpConfig { fin: Some(FIN), ..config(4) },
+        "0.0 < data 0-100
+         0.0 > ack 100
+         0.1 close-read
+         0.1 close
+         0.1 > fin ack 100
+         0.2 < ack 1
+         0.3 < data 0-100
+         0.3 > ack 100
+         = state FinWait2
+         0.4 < data 0-101
+         0.4 > rst",
     );
     // while open, data is taken though no one reads
     client(&TcpConfig { fin: Some(FIN), ..config(4) }, "0.0 close-read\n0.1 < data 0-100\n0.1 > ack 100");
