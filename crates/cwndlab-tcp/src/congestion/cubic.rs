@@ -157,4 +157,6 @@ impl LossLaw for Cubic {
 }
 
 #[cfg(test)]
+mod models;
+#[cfg(test)]
 mod tests;

@@ -54,7 +54,7 @@ impl Jacobson {
     }
 }
 
-/// `tcp_rtt_estimator` of Linux (net/ipv4/tcp_input.c), µs: `srtt_us` is eight times the average, `mdev_us` four times the
+/// `tcp_rtt_estimator` of Linux (`net/ipv4/tcp_input.c`), µs: `srtt_us` is eight times the average, `mdev_us` four times the
 /// mean deviation.
 #[derive(Default)]
 struct Kernel {
@@ -197,7 +197,12 @@ fn the_fourth_timeout_forgets_the_average() {
     for _ in 0..8 {
         estimator.backoff(&cfg);
         let ticks = |time: Time| time.as_nanos() / 100_000_000;
-        seen.push((ticks(estimator.srtt(&cfg)), estimator.raw_rttvar, estimator.backoffs(), ticks(estimator.rto(&cfg))));
+        seen.push((
+            ticks(estimator.srtt(&cfg)),
+            estimator.raw_rttvar,
+            estimator.backoffs(),
+            ticks(estimator.rto(&cfg)),
+        ));
     }
     // the timeout is 8 + 16 ticks, doubled up to the maximum of 64 s
     assert_eq!(

@@ -91,7 +91,7 @@ fn each_bound_is_the_last_value_that_fits() {
     let rto = |min_ns, tick_ns, max_ns| {
         wrong(|tcp| {
             let estimator = Estimator::Rfc6298;
-            tcp.rto = RtoConfig { estimator, min_ns, tick_ns, max_ns, ..tcp.rto };
+            tcp.rto = RtoConfig { estimator, tick_ns, min_ns, max_ns, ..tcp.rto };
         })
     };
     let every = |every| {
@@ -143,9 +143,8 @@ fn each_delay_of_an_ack_has_the_bounds_of_timers() {
     assert_eq!(adaptive(day + ns, us, us, us), ["ack_policy.adaptive.first_ns"]);
     let delayed = |timeout_ns| wrong(|tcp| tcp.ack_policy = AckPolicy::Delayed { timeout_ns });
     assert_eq!((delayed(us), delayed(ns)), (vec![], vec!["ack_policy.delayed.timeout_ns"]));
-    let quick = |timeout_ns| {
-        wrong(|tcp| tcp.ack_policy = AckPolicy::QuickThenDelayed { quick_segments: 1, timeout_ns })
-    };
+    let quick =
+        |timeout_ns| wrong(|tcp| tcp.ack_policy = AckPolicy::QuickThenDelayed { quick_segments: 1, timeout_ns });
     assert_eq!((quick(us), quick(ns)), (vec![], vec!["ack_policy.quick-then-delayed.timeout_ns"]));
     for estimator in [Estimator::Linux2_0, Estimator::Linux2_2] {
         let ticks = |tick| wrong(|tcp| (tcp.rto.estimator, tcp.rto.tick_ns) = (estimator, tick));
@@ -203,7 +202,8 @@ fn rules_that_exclude_each_other_are_named_one_by_one() {
 
 #[test]
 fn times_are_shown_in_milliseconds_where_they_are_whole() {
-    let shown = [Time::MAX, Time::ZERO, Time::from_secs(1), Time::from_micros(1500)].map(|time| Shown(time).to_string());
+    let shown =
+        [Time::MAX, Time::ZERO, Time::from_secs(1), Time::from_micros(1500)].map(|time| Shown(time).to_string());
     assert_eq!(shown, ["never", "0ms", "1000ms", "1500000ns"]);
 }
 

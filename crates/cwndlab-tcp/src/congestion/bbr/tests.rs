@@ -372,3 +372,19 @@ fn trains_are_of_one_packet_below_1200_kbit_a_second() {
     assert_eq!(grant.quantum, Quantum::OfRate(2));
     assert_eq!((grant.cwnd_bytes, grant.pacing_rate, grant.owns_recovery), (15_000, Some(150_000), true));
 }
+
+/// `bbr_save_cwnd`: the window of an undisturbed time is kept as it is; during a repair or `PROBE_RTT` a larger one stays.
+#[test]
+fn a_window_that_was_cut_does_not_replace_the_larger_one() {
+    let modes = [Mode::Startup, Mode::Drain, Mode::ProbeBandwidth, Mode::ProbeRtt];
+    for (repair, mode) in [Repair::None, Repair::Recovery, Repair::Loss].into_iter().flat_map(|r| modes.map(|m| (r, m)))
+    {
+        let mut bbr = Flow::new().bbr;
+        (bbr.prior_repair, bbr.mode, bbr.prior_cwnd) = (repair, mode, 50);
+        bbr.save_cwnd(40);
+        let is_cut = repair != Repair::None || mode == Mode::ProbeRtt;
+        assert_eq!(bbr.prior_cwnd, if is_cut { 50 } else { 40 }, "{repair:?} {mode:?}");
+        bbr.save_cwnd(60);
+        assert_eq!(bbr.prior_cwnd, 60);
+    }
+}

@@ -23,8 +23,7 @@ fn a_rst_counts_at_the_next_byte_only() {
 /// Data that begins at the right edge is beyond it, as is all that follows; an empty segment there is not answered.
 #[test]
 fn data_beyond_the_window_is_answered_and_dropped() {
-    end(
-        "0.1 < data 2500-2600
+    end("0.1 < data 2500-2600
          0.1 > ack 500
          0.2 < data 2501-2600
          0.2 > ack 500
@@ -32,62 +31,52 @@ fn data_beyond_the_window_is_answered_and_dropped() {
          0.4 < at 2501
          0.5 < data 500-2500
          0.5 > ack 2500
-         = received 2500",
-    );
+         = received 2500");
 }
 
 /// Data that reaches beyond the window is cut off, and so is a FIN after it. A FIN at the edge is in the window.
 #[test]
 fn a_fin_counts_up_to_the_right_edge() {
-    end(
-        "0.1 < fin data 500-2501
+    end("0.1 < fin data 500-2501
          0.1 > ack 2500
          = state Established
          0.2 < fin data 2500-2501
          0.2 > ack 2502
-         = state CloseWait",
-    );
-    end(
-        "0.1 < fin data 500-2500
+         = state CloseWait");
+    end("0.1 < fin data 500-2500
          0.1 > ack 2501
          = state CloseWait
          0.2 < fin data 500-2500     # again
-         0.2 > ack 2501",
-    );
+         0.2 > ack 2501");
     // a FIN beyond a hole waits for the data before it
-    end(
-        "0.1 < fin at 1000
+    end("0.1 < fin at 1000
          0.1 > ack 500
          = state Established
          0.2 < data 500-999
          0.2 > ack 999
          0.3 < data 999-1000
          0.3 > ack 1001
-         = state CloseWait",
-    );
+         = state CloseWait");
 }
 
 /// Section 3.8.6.1: a probe of the window is one byte before the next. An empty segment further back is not answered,
 /// nor one at the next byte.
 #[test]
 fn an_empty_segment_one_byte_before_the_next_is_a_probe() {
-    end(
-        "0.1 < at 499
+    end("0.1 < at 499
          0.1 > ack 500
          0.2 < at 498
          0.3 < at 500
          0.4 < data 0-500            # old data is answered
          0.4 > ack 500
          0.5 < data 498-499
-         0.5 > ack 500",
-    );
+         0.5 > ack 500");
 }
 
 /// Section 3.10.7.4, fifth check: an ACK of what was not sent is answered and dropped, with the data it carries.
 #[test]
 fn an_ack_of_what_was_not_sent_is_answered() {
-    end(
-        "0.1 write 1000
+    end("0.1 write 1000
          0.1 > data 0-1000
          0.2 < ack 1001 data 500-600
          0.2 > ack 500
@@ -95,8 +84,7 @@ fn an_ack_of_what_was_not_sent_is_answered() {
          = flight 1000
          0.3 < ack 1000 data 500-600
          0.3 > ack 600
-         = flight 0",
-    );
+         = flight 0");
 }
 
 /// RFC 5961, section 4.2: a SYN on an established connection is challenged, wherever it lies.
@@ -108,8 +96,7 @@ fn a_syn_is_challenged() {
 /// Bytes that were received before do not count again (section 3.10.7.4, first check).
 #[test]
 fn partly_old_data_counts_from_the_next_byte_on() {
-    end(
-        "0.1 < data 400-501
+    end("0.1 < data 400-501
          0.1 > ack 501
          = received 501
          0.2 < data 300-501
@@ -118,6 +105,5 @@ fn partly_old_data_counts_from_the_next_byte_on() {
          0.3 > ack 501
          0.4 < data 501-503
          0.4 > ack 503
-         = received 503",
-    );
+         = received 503");
 }
