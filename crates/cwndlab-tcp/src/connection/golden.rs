@@ -1,5 +1,6 @@
-//! Whole transfers with BBR, compared with those that Linux sent over the same path: the times of every twentieth data
-//! segment, and their number. `linux/tests/test_bbr.py` records the files on a kernel, and those of version 3 on one with its patch.
+//! Whole transfers, compared with those that Linux sent over the same path: the times of every twentieth data
+//! segment, and their number; and with `AccECN` the acknowledgments. `linux/tests/test_bbr.py` and `test_accecn.py` record
+//! the files on kernels.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -15,7 +16,7 @@ const MSS: u64 = 1448;
 const TOLERANCE_MS: f64 = 0.05;
 const ISS: [u32; 2] = [u32::MAX - 1_000_000, 77];
 
-/// When `CoDel` marks (RFC 8289, sections 5.5 to 5.7), in a queue that holds more than a packet while it waits for long.
+/// When `CoDel` marks (RFC 8289, sections 5.5 to 5.7), in a queue that is longer than a packet while packets wait.
 struct CoDel {
     target: Time,
     interval: Time,
@@ -141,8 +142,18 @@ fn linux(window_law: WindowLawKind) -> TcpConfig {
 }
 
 impl Transfer {
-    /// Reports every segment that the server sends or receives, until `see` returns false; returns the server.
-    fn run(&self, seed: u64, mut see: impl FnMut(Time, Seen, &Segment) -> bool) -> Connection {
+    /// What the applications do: the server sends all, and closes; the client closes once it has.
+    fn act(&self, end: &mut Connection, is_server: bool) {
+        if is_server && end.state() == State::Established && end.sender.snd.end == 1 {
+            end.write(self.bytes);
+            end.close();
+        } else if !is_server && end.state() == State::CloseWait {
+            end.close();
+        }
+    }
+
+    /// Reports every segment that the server sends or receives; returns the server as it ends.
+    fn run(&self, seed: u64, mut see: impl FnMut(Time, Seen, &Segment)) -> Connection {
         let cfg = self.cfg;
         let mut ends = [Connection::client(&cfg, ISS[1], Time::ZERO), Connection::server(&cfg, ISS[0], Time::ZERO)];
         ends[1].set_random(Rng::seed_from_u64(seed));
@@ -151,12 +162,12 @@ impl Transfer {
         let mut hops = [[lan(), wan()], [wan(), lan()]];
         hops[0][1].codel = self.codel.map(|(target_ms, interval_ms)| CoDel::new(target_ms, interval_ms));
         let mut wire = Wire::new();
-        let (mut number, mut now, mut lost, mut wrote) = (0, Time::ZERO, self.lost, false);
+        let (mut number, mut now, mut lost) = (0, Time::ZERO, self.lost);
         loop {
             for side in [0, 1, 0, 1] {
                 while let Some(mut segment) = ends[side].poll_transmit(&cfg, now) {
-                    if side == 1 && !see(now, Seen::Sent, &segment) {
-                        return ends.into_iter().nth(1).expect("the server");
+                    if side == 1 {
+                        see(now, Seen::Sent, &segment);
                     }
                     let to = 1 - side;
                     if let Some(at) = hops[to][0].carry(now, &mut segment) {
@@ -164,19 +175,11 @@ impl Transfer {
                         number += 1;
                     }
                 }
-                let end = &mut ends[side];
-                if side == 1 && !wrote && end.state() == State::Established {
-                    end.write(self.bytes);
-                    end.close();
-                    wrote = true;
-                }
-                if side == 0 && end.state() == State::CloseWait {
-                    end.close();
-                }
+                self.act(&mut ends[side], side == 1);
             }
             let timeout = ends[0].poll_timeout().min(ends[1].poll_timeout());
             let arrival = wire.first_key_value().map_or(Time::MAX, |(&(at, _), _)| at);
-            if timeout.min(arrival).is_never() || ends.iter().all(|end| end.state() == State::Closed) {
+            if timeout.min(arrival) > Time::from_secs(60) || ends.iter().all(Connection::is_finished) {
                 return ends.into_iter().nth(1).expect("the server");
             }
             if timeout < arrival {
@@ -191,8 +194,8 @@ impl Transfer {
             let ((at, _), (at_end, to, mut segment)) = wire.pop_first().expect("an arrival");
             now = at;
             if at_end {
-                if to == 1 && !see(now, Seen::Received, &segment) {
-                    return ends.into_iter().nth(1).expect("the server");
+                if to == 1 {
+                    see(now, Seen::Received, &segment);
                 }
                 ends[to].handle_segment(&cfg, now, &segment);
                 continue;
@@ -215,8 +218,8 @@ impl Transfer {
         let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
         let (mut k, mut start, mut wrong) = (0, None, None);
         self.run(seed, |now, seen, segment| {
-            if seen == Seen::Received || segment.len == 0 {
-                return true;
+            if seen == Seen::Received || segment.len == 0 || wrong.is_some() {
+                return;
             }
             let start = *start.get_or_insert(now);
             let ms = (now - start).as_secs_f64() * 1e3;
@@ -233,7 +236,6 @@ impl Transfer {
                 }
             }
             k += 1;
-            wrong.is_none()
         });
         match wrong {
             Some(wrong) => Err(wrong),
@@ -281,13 +283,10 @@ fn marks_are_reported_as_linux_reported_them() {
         let cfg = TcpConfig { ecn: EcnKind::Accecn, max_train_segments: 0, ..cfg };
         let transfer = Transfer { cfg, bytes: 3_000_000, limit: 1000, codel: Some((5, 100)), lost: None };
         let (mut segments, mut acks) = (0, Vec::new());
-        let server = transfer.run(0, |now, seen, segment| {
-            match seen {
-                Seen::Sent => segments += u32::from(segment.len > 0),
-                Seen::Received if segment.flags.has(Flags::SYN) => {}
-                Seen::Received => acks.push((now, segment.ack.wrapping_sub(ISS[0].wrapping_add(1)))),
-            }
-            true
+        let server = transfer.run(0, |now, seen, segment| match seen {
+            Seen::Sent => segments += u32::from(segment.len > 0),
+            Seen::Received if segment.flags.has(Flags::SYN) => {}
+            Seen::Received => acks.push((now, segment.ack.wrapping_sub(ISS[0].wrapping_add(1)))),
         });
         let marked = server.delivered_ce().expect("AccECN").ce_bytes;
         let text = golden(name);

@@ -6,8 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Profile;
 
-/// What happens to an estimator: a round trip in µs (with the window in segments, and what is acknowledged in segments), or
-/// a timeout.
+/// What happens to an estimator: a round trip in µs (with the window and what is acknowledged, in segments), or a timeout.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Sample { us: u64, cwnd: u64, acked: u64 },
@@ -54,8 +53,8 @@ impl Jacobson {
     }
 }
 
-/// `tcp_rtt_estimator` of Linux (`net/ipv4/tcp_input.c`), µs: `srtt_us` is eight times the average, `mdev_us` four times the
-/// mean deviation.
+/// `tcp_rtt_estimator` of Linux (`net/ipv4/tcp_input.c`), µs: `srtt_us` is eight times the average, `mdev_us` four times
+/// the mean deviation.
 #[derive(Default)]
 struct Kernel {
     srtt_us: i64,
@@ -164,10 +163,13 @@ proptest! {
     }
 
     #[test]
-    fn linux_does_what_its_source_does(steps in steps(), hz in prop_oneof![Just(0_u32), Just(1000), Just(250)], floor in any::<bool>()) {
+    fn linux_does_what_its_source_does(
+        steps in steps(), hz in prop_oneof![Just(0_u32), Just(1000), Just(250)], floor in any::<bool>(),
+    ) {
         let floor_us = if floor { 200_000 } else { 1000 };
         let base = Profile::Linux6.config().rto;
-        let cfg = RtoConfig { timer_hz: hz, variance_floor_ns: Time::from_micros(floor_us as u64), min_ns: Time::from_micros(1), ..base };
+        let (floor, least) = (Time::from_micros(floor_us as u64), Time::from_micros(1));
+        let cfg = RtoConfig { timer_hz: hz, variance_floor_ns: floor, min_ns: least, ..base };
         let mut estimator = RttEstimator::new(&cfg);
         let (mut kernel, mut una, mut nxt) = (Kernel::default(), u64::from(u32::MAX) - 20_000, u64::from(u32::MAX));
         for step in steps {
@@ -185,8 +187,8 @@ proptest! {
     }
 }
 
-/// BSD's `tcp_timers.c`: after four timeouts in a row the average is forgotten, its value added to the deviation, and the
-/// shift ends at six.
+/// BSD's `tcp_timers.c`: after four timeouts in a row the average is forgotten, its value added to the deviation, and
+/// the shift ends at six.
 #[test]
 fn the_fourth_timeout_forgets_the_average() {
     let cfg = Profile::Ns2_1998.config().rto;

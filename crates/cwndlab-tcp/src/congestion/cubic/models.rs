@@ -71,7 +71,9 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
     #[test]
-    fn cubic_follows_the_equations(steps in steps(), first in 10_u32..400, rtt_ms in 1_u64..300, fast_convergence in any::<bool>()) {
+    fn cubic_follows_the_equations(
+        steps in steps(), first in 10_u32..400, rtt_ms in 1_u64..300, fast_convergence in any::<bool>(),
+    ) {
         const MSS: u32 = 100_000; // so that whole bytes of the window matter little
         let mut law = Cubic::new();
         let mut cwnd = first * MSS;
