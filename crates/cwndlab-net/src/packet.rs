@@ -81,3 +81,32 @@ impl DropCause {
     /// Number of causes.
     pub const COUNT: usize = 3;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Default)]
+    struct Plain;
+
+    impl Packet for Plain {
+        fn wire_bytes(&self) -> u32 {
+            1
+        }
+        fn ecn(&self) -> Ecn {
+            Ecn::NotEct
+        }
+        fn mark_ce(&mut self) {}
+        fn flow_key(&self) -> u64 {
+            0
+        }
+        fn payload(&self) -> (u32, u32) {
+            (0, 0)
+        }
+    }
+
+    #[test]
+    fn a_packet_of_which_nothing_more_is_known_is_of_no_class() {
+        assert_eq!((Plain.traffic(), Plain.dscp(), Plain.route_position(), Plain.ack()), (0, 0, 0, None));
+    }
+}

@@ -10,6 +10,7 @@ pub struct TestPacket {
     pub flow: u64,
     pub offset: u64,
     pub traffic: u8,
+    pub dscp: u8,
     pub place: u32,
     pub ack: Option<Ack>,
 }
@@ -45,6 +46,9 @@ impl Packet for TestPacket {
     }
     fn traffic(&self) -> u8 {
         self.traffic
+    }
+    fn dscp(&self) -> u8 {
+        self.dscp
     }
     fn route_position(&self) -> u32 {
         self.place

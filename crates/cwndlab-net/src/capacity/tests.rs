@@ -132,3 +132,43 @@ fn impossible_schedules_are_rejected() {
     assert!(wrong(&CapacityConfig::Deliveries { at_ms: vec![2, 1] }).contains("never fall"));
     assert!(steps(&[(0, 1000), (5, 0)], Some(6)).check().is_ok());
 }
+
+#[test]
+fn schedules_at_their_bounds_are_valid() {
+    for good in [
+        steps(&[(0, 8)], None),
+        steps(&[(0, 400_000_000_000), (5, 0)], Some(6)),
+        steps(&[(0, 0), (1, 1000)], None),
+        CapacityConfig::Deliveries { at_ms: vec![0, 1] },
+        CapacityConfig::Deliveries { at_ms: vec![1, 3, 3] },
+    ] {
+        assert_eq!(good.check(), Ok(()), "{good:?}");
+    }
+    for bad in [
+        steps(&[(0, 400_000_000_001)], None),
+        steps(&[(0, 0), (1, 0)], Some(2)),
+        steps(&[(0, 1000), (1, 0)], None),
+        CapacityConfig::Deliveries { at_ms: vec![0] },
+        CapacityConfig::Deliveries { at_ms: vec![0, 2, 1, 3] },
+    ] {
+        assert!(bad.check().is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn a_packet_takes_at_least_its_time_at_the_highest_rate() {
+    assert_eq!(steps(&[(0, 1_000_000), (5, 8_000_000), (9, 0)], Some(20)).least_time(1000), Time::from_millis(1));
+    assert_eq!(CapacityConfig::Deliveries { at_ms: vec![3] }.least_time(1000), Time::ZERO);
+}
+
+/// A packet whose last bit leaves exactly as the rate changes, or as a pause begins.
+#[test]
+fn a_packet_may_end_at_the_instant_of_a_change() {
+    for next in [1_000_000, 0] {
+        let mut link = steps(&[(0, 12_000_000), (1, next), (9, 24_000_000)], Some(20)).build();
+        assert_eq!(link.finish(Time::ZERO, false, 1500), us(1000));
+        // The next one has 8 ms at 1 Mb/s, or none, and then 24 Mb/s.
+        let bits_left = 12_000 - if next > 0 { 8000 } else { 0 };
+        assert_eq!(link.finish(us(1000), true, 1500), us(9000) + Time::from_nanos((bits_left * 1000 + 12) / 24));
+    }
+}

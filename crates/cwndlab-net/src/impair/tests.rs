@@ -232,3 +232,170 @@ fn what_a_full_burst_has_no_room_for_leaves_with_the_next() {
     assert_eq!(arrivals(&[config(4)], 6), [4, 4, 4, 4, 8, 8].map(ms));
     assert_eq!(config(0).check().unwrap_err().to_string(), "`burst_packets` is 0; a burst has at least one packet");
 }
+
+/// Each impairment at the exit adds to what those before it in the list have made of the arrival.
+#[test]
+fn delays_at_the_exit_add_up() {
+    let ms = Time::from_millis;
+    let delay = |number, by| ImpairmentConfig::DelayNth { packets: vec![number], extra_ns: ms(by) };
+    let config = [delay(2, 5), delay(2, 7), delay(3, 1)];
+    assert_eq!(arrivals(&config, 4), [ms(1), ms(14), ms(4), ms(4)]);
+    let (mut impairments, mut rng) = (Impairments::new(&config), rng());
+    let mut late = |at| impairments.late_arrival(ms(at), ms(at + 20), &mut rng);
+    assert_eq!([late(1), late(2), late(3)], [ms(21), ms(34), ms(24)]);
+}
+
+/// From the departure, not from the arrival: the delay of a step is that of the time at which a packet was sent.
+#[test]
+fn a_step_of_the_delay_applies_to_packets_sent_from_then_on() {
+    let ms = Time::from_millis;
+    let steps = |repeat_ns| ImpairmentConfig::DelaySteps {
+        at_ns: vec![Time::ZERO, ms(10)],
+        extra_ns: vec![ms(1), ms(4)],
+        repeat_ns,
+        keep_order: false,
+    };
+    for (repeat, times) in [(None, [(9, 1), (10, 4), (25, 4)]), (Some(ms(25)), [(9, 1), (24, 4), (25, 1)])] {
+        let (mut impairments, mut rng) = (Impairments::new(&[steps(repeat)]), rng());
+        for (departure, extra) in times {
+            assert_eq!(impairments.extra_delay(ms(departure), ms(departure + 30), &mut rng), ms(extra), "{departure}");
+        }
+    }
+}
+
+#[test]
+fn a_packet_is_reordered_with_its_probability_by_its_delay() {
+    let config = ImpairmentConfig::Reorder { p: 0.25, extra_ns: Time::from_millis(7) };
+    let late = arrivals(std::slice::from_ref(&config), 40_000);
+    let by = |at: usize| (late[at] - Time::from_millis(at as u64 + 1)).as_nanos();
+    let count = (0..late.len()).filter(|&at| by(at) == 7_000_000).count();
+    assert!((0..late.len()).all(|at| [0, 7_000_000].contains(&by(at))));
+    assert!((count as f64 / 4e4 - 0.25).abs() < 0.009, "{count}");
+    assert!(Impairments::new(&[config]).may_reorder());
+}
+
+/// Uniform on 0 to the maximum, both included: the mean is half of it and the variance a twelfth of its square.
+#[test]
+fn jitter_is_uniform() {
+    let config = ImpairmentConfig::Jitter { max_ns: Time::from_nanos(4), keep_order: false };
+    let (mut impairments, mut rng) = (Impairments::new(&[config]), rng());
+    let mut counts = [0_u32; 5];
+    for _ in 0..50_000 {
+        counts[impairments.extra_delay(Time::ZERO, Time::ZERO, &mut rng).as_nanos() as usize] += 1;
+    }
+    let chi2: f64 = counts.iter().map(|&n| cwndlab_units::power(f64::from(n) - 1e4, 2) / 1e4).sum();
+    assert!(chi2 < 18.5, "chi-square {chi2} with 4 degrees of freedom, 0.1 % point 18.5");
+}
+
+/// Of two impairments that keep the order, the last one decides; bursts never reorder.
+#[test]
+fn an_ordered_delay_undoes_what_was_reordered_before_it() {
+    let jitter = |keep_order| ImpairmentConfig::Jitter { max_ns: Time::from_millis(5), keep_order };
+    let bursts = || ImpairmentConfig::Aggregate { hold_ns: Time::from_millis(3), burst_packets: None };
+    for (list, reorders) in [
+        (vec![], false),
+        (vec![bursts()], false),
+        (vec![jitter(false), jitter(true)], false),
+        (vec![jitter(false), jitter(true), bursts()], false),
+        (vec![jitter(true), jitter(false)], true),
+        (vec![jitter(false), bursts()], true),
+    ] {
+        assert_eq!(Impairments::new(&list).may_reorder(), reorders, "{list:?}");
+        let times = arrivals(&list, 1000);
+        assert!(reorders || times.is_sorted(), "{list:?}");
+    }
+}
+
+/// A bucket that is full again after a pause passes its burst at once, and no more.
+#[test]
+fn a_policer_that_was_idle_has_a_full_bucket() {
+    let policer = ImpairmentConfig::Policer { rate_bps: 8_000_000, burst_bytes: 2500 };
+    let (mut impairments, mut rng) = (Impairments::new(&[policer]), rng());
+    let mut passes = |us| impairments.on_entry(Time::from_micros(us), &TestPacket::new(0), &mut rng) == Pass;
+    // 1000 bytes take 1 ms of tokens.
+    assert_eq!(
+        [passes(0), passes(0), passes(0), passes(499), passes(500), passes(501)],
+        [true, true, false, false, true, false]
+    );
+    assert_eq!([passes(60_000), passes(60_000), passes(60_000)], [true, true, false]);
+}
+
+#[test]
+fn keys_that_are_left_out_have_their_defaults() {
+    for (least, whole) in [
+        (
+            r#"{"kind":"gilbert-elliott","p_good_bad":0.1,"p_bad_good":0.5}"#,
+            ImpairmentConfig::GilbertElliott { p_good_bad: 0.1, p_bad_good: 0.5, loss_good: 0.0, loss_bad: 1.0 },
+        ),
+        (r#"{"kind":"drop-every","every":3}"#, ImpairmentConfig::DropEvery { every: 3, first: None }),
+        (r#"{"kind":"drop-seq","offsets":[7]}"#, ImpairmentConfig::DropSeq { offsets: vec![7], occurrences: 1 }),
+        (r#"{"kind":"jitter","max_ns":5}"#, ImpairmentConfig::Jitter { max_ns: Time::from_nanos(5), keep_order: true }),
+        (
+            r#"{"kind":"normal-jitter","sigma_ns":5}"#,
+            ImpairmentConfig::NormalJitter { sigma_ns: Time::from_nanos(5), cut: 3.0, mean_ns: None, keep_order: true },
+        ),
+        (
+            r#"{"kind":"wifi-jitter","p":[0.1]}"#,
+            ImpairmentConfig::WifiJitter {
+                p: vec![0.1],
+                at_ns: vec![Time::ZERO],
+                repeat_ns: None,
+                short_ns: Time::from_millis(1),
+                long_ns: Time::from_micros(7500),
+            },
+        ),
+        (
+            r#"{"kind":"delay-steps","at_ns":[0],"extra_ns":[3]}"#,
+            ImpairmentConfig::DelaySteps {
+                at_ns: vec![Time::ZERO],
+                extra_ns: vec![Time::from_nanos(3)],
+                repeat_ns: None,
+                keep_order: false,
+            },
+        ),
+    ] {
+        assert_eq!(serde_json::from_str::<ImpairmentConfig>(least).unwrap(), whole);
+    }
+}
+
+#[test]
+fn parameters_are_valid_up_to_their_bounds() {
+    let read = |text: &str| serde_json::from_str::<ImpairmentConfig>(text).unwrap().check();
+    for good in [
+        r#"{"kind":"bernoulli","p":1}"#,
+        r#"{"kind":"duplicate","p":0}"#,
+        r#"{"kind":"drop-every","every":1,"first":1}"#,
+        r#"{"kind":"drop-seq","offsets":[],"occurrences":1}"#,
+        r#"{"kind":"drop-nth","packets":[1,2]}"#,
+        r#"{"kind":"delay-nth","packets":[],"extra_ns":1}"#,
+        r#"{"kind":"policer","rate_bps":1,"burst_bytes":1}"#,
+        r#"{"kind":"normal-jitter","sigma_ns":5,"cut":1,"mean_ns":5}"#,
+        r#"{"kind":"normal-jitter","sigma_ns":5,"cut":10,"mean_ns":50}"#,
+        r#"{"kind":"aggregate","hold_ns":0,"burst_packets":1}"#,
+        r#"{"kind":"jitter","max_ns":0}"#,
+    ] {
+        assert_eq!(read(good), Ok(()), "{good}");
+    }
+    for (bad, says) in [
+        (r#"{"kind":"gilbert-elliott","p_good_bad":1.1,"p_bad_good":0}"#, "p_good_bad is 1.1"),
+        (r#"{"kind":"gilbert-elliott","p_good_bad":0,"p_bad_good":1.1}"#, "p_bad_good is 1.1"),
+        (r#"{"kind":"gilbert-elliott","p_good_bad":0,"p_bad_good":0,"loss_good":1.1}"#, "loss_good is 1.1"),
+        (r#"{"kind":"gilbert-elliott","p_good_bad":0,"p_bad_good":0,"loss_bad":-1}"#, "loss_bad is -1"),
+        (r#"{"kind":"drop-every","every":0}"#, ""),
+        (r#"{"kind":"drop-every","every":2,"first":0}"#, ""),
+        (r#"{"kind":"drop-seq","offsets":[1],"occurrences":0}"#, ""),
+        (r#"{"kind":"delay-nth","packets":[2,1],"extra_ns":1}"#, ""),
+        (r#"{"kind":"policer","rate_bps":0,"burst_bytes":1}"#, "above 0"),
+        (r#"{"kind":"policer","rate_bps":1,"burst_bytes":0}"#, "above 0"),
+        (r#"{"kind":"normal-jitter","sigma_ns":5,"cut":0.9}"#, "cut is 0.9"),
+        (r#"{"kind":"normal-jitter","sigma_ns":5,"cut":10.1}"#, "cut is 10.1"),
+        (r#"{"kind":"normal-jitter","sigma_ns":5,"cut":2,"mean_ns":9}"#, "may be negative"),
+        (r#"{"kind":"loss-steps","at_ns":[0,5],"p":[0.1,1.1]}"#, "p is 1.1"),
+        (r#"{"kind":"loss-steps","at_ns":[0,5],"p":[0.1]}"#, "2 times but 1 values"),
+        (r#"{"kind":"delay-steps","at_ns":[1],"extra_ns":[1]}"#, "time 0"),
+        (r#"{"kind":"aggregate","hold_ns":1,"burst_packets":0}"#, "burst_packets"),
+    ] {
+        let error = read(bad).expect_err(bad).to_string();
+        assert!(error.contains(says), "{bad}: {error}");
+    }
+}

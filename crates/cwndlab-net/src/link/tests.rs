@@ -9,7 +9,9 @@ use crate::queue::{CbqClassConfig, CbqConfig, CodelConfig, DropTailConfig, RedCo
 use crate::test_packet::TestPacket;
 use crate::Ecn;
 
+mod impaired;
 mod paths;
+mod rooms;
 mod settled;
 
 fn drop_tail(limit: u64) -> QueueConfig {

@@ -4,8 +4,12 @@ use cwndlab_units::Rate;
 use rand::SeedableRng as _;
 
 use super::*;
-use crate::queue::{CodelConfig, DropTailConfig, QueueConfig, Unit};
+use crate::impair::{ImpairmentConfig, Impairments};
+use crate::queue::{CodelConfig, DropTailConfig, QueueConfig, RedConfig, Unit};
 use crate::test_packet::TestPacket;
+
+mod reports;
+mod short_cuts;
 
 fn wire(queue: &QueueConfig, rate_bps: u64) -> Wire<TestPacket> {
     Wire::new(Link::new(Rate::from_bps(rate_bps), Time::ZERO, 0, queue, crate::Rng::seed_from_u64(1)))
@@ -41,6 +45,8 @@ struct Line {
     arrived: Vec<(u32, u64)>,
     /// Changes of each link's queue, and the packets in it then.
     changes: [Vec<u32>; 2],
+    /// How often the paths for most packets were taken, if they are to be.
+    short_cuts: Option<u32>,
 }
 
 /// Events by time and link: (arrival?, link).
@@ -71,6 +77,11 @@ impl Network for Line {
     fn onward(packet: &TestPacket) -> TestPacket {
         TestPacket { place: packet.place + 1, ..*packet }
     }
+    fn offer(&mut self, link: u32, packet: &TestPacket) {
+        if !self.takes_a_short_cut(link, packet) {
+            self.offer_to_link(link, packet);
+        }
+    }
     fn on_copied(&mut self, _: u32, _: &mut TestPacket) {
         self.copied += 1;
     }
@@ -94,10 +105,10 @@ impl Network for Line {
     }
 }
 
-/// Sends 40 packets in pairs, a pair each millisecond, over a fast link and one of 8 Mb/s (1 ms a packet) with `queue`.
-fn sent(queue: &QueueConfig, last: impl Fn(Wire<TestPacket>) -> Wire<TestPacket>) -> Line {
+/// A fast link and one of 8 Mb/s (1 ms a packet) with `queue`, both idle.
+fn line(queue: &QueueConfig, last: impl Fn(Wire<TestPacket>) -> Wire<TestPacket>) -> Line {
     let first = QueueConfig::DropTail(DropTailConfig { limit: 99, unit: Unit::Packets, counts_in_service: true });
-    let mut line = Line {
+    Line {
         now: Time::ZERO,
         wires: [wire(&first, 800_000_000), last(wire(queue, 8_000_000))],
         events: Events::default(),
@@ -107,28 +118,40 @@ fn sent(queue: &QueueConfig, last: impl Fn(Wire<TestPacket>) -> Wire<TestPacket>
         copied: 0,
         arrived: Vec::new(),
         changes: [Vec::new(), Vec::new()],
-    };
-    let mut next = 0;
-    loop {
-        let sends = Time::from_millis(next / 2);
-        match line.events.0.first().copied() {
-            Some((at, is_arrival, index)) if at < sends || next == 40 => {
-                line.events.0.pop_first();
-                line.now = at;
-                if is_arrival {
-                    line.arrive(index);
-                } else {
-                    line.serve(index);
+        short_cuts: None,
+    }
+}
+
+impl Line {
+    /// Sends these packets at these times, and handles all events.
+    fn run(mut self, sends: &[(Time, TestPacket)]) -> Line {
+        let mut sends = sends.iter().peekable();
+        loop {
+            let until = sends.peek().map_or(Time::MAX, |(at, _)| *at);
+            match self.events.0.first().copied() {
+                Some((at, is_arrival, index)) if at < until => {
+                    self.events.0.pop_first();
+                    self.now = at;
+                    if is_arrival {
+                        self.arrival(index);
+                    } else {
+                        self.serve(index);
+                    }
                 }
-            }
-            None if next == 40 => return line,
-            _ => {
-                line.now = sends;
-                line.forward(&TestPacket::ect(next));
-                next += 1;
+                _ => {
+                    let Some((at, packet)) = sends.next() else { return self };
+                    self.now = *at;
+                    self.forward(packet);
+                }
             }
         }
     }
+}
+
+/// Sends 40 packets in pairs, a pair each millisecond.
+fn sent(queue: &QueueConfig, last: impl Fn(Wire<TestPacket>) -> Wire<TestPacket>) -> Line {
+    let sends: Vec<_> = (0..40).map(|id| (Time::from_millis(id / 2), TestPacket::ect(id))).collect();
+    line(queue, last).run(&sends)
 }
 
 #[test]

@@ -83,3 +83,6 @@ pub(super) fn interval(name: &'static str, value: Time) -> Result<(), QueueError
     }
     Err(QueueError::UpdatesTooOften { name, value })
 }
+
+#[cfg(test)]
+mod tests;

@@ -426,3 +426,59 @@ fn configurations_are_read_from_json_and_unknown_keys_are_errors() {
     }
     assert!(serde_json::from_str::<QueueConfig>(r#"{"kind":"codel"}"#).is_ok());
 }
+
+#[test]
+fn queues_that_keep_an_average_report_it_and_its_regions() {
+    let red = RedConfig { w_q: Some(1.0), ..RedConfig::new(20, 2.0, 12.0) };
+    let linux = LinuxRedConfig::new(60_000, 15_000, 45_000, 20, 1000);
+    let none = DropTailConfig { limit: 8, unit: Unit::Packets, counts_in_service: false };
+    for (config, average, below_ms) in [
+        (QueueConfig::Red(red), Some(3.0), Some(5)),
+        (QueueConfig::LinuxRed(linux), Some(375.0), Some(9)), // 3000 bytes, by a weight of 2^-3
+        (QueueConfig::DropTail(none), None, None),
+        (QueueConfig::Infinite {}, None, None),
+    ] {
+        let Queue::Arrival(mut queue) = config.build::<TestPacket>(RATE, 1) else { panic!("{config:?}") };
+        let backlog = Backlog { packets: 4, bytes: 4000, in_service_bytes: 1000, free_at: Time::MAX };
+        queue.on_arrival(Time::from_millis(5), backlog, 1000, Ecn::NotEct, &mut Rng::seed_from_u64(1));
+        assert_eq!(queue.average(), average, "{config:?}");
+        let regions = queue.regions(Time::from_millis(9), None);
+        assert_eq!(regions.map(|regions| regions.below), below_ms.map(Time::from_millis), "{config:?}");
+    }
+}
+
+#[test]
+fn queues_that_decide_by_length_alone_say_up_to_which_they_accept() {
+    let packets = |counts_in_service| DropTailConfig { limit: 3, unit: Unit::Packets, counts_in_service };
+    let bytes = DropTailConfig { limit: 3000, unit: Unit::Bytes, counts_in_service: true };
+    for (config, below, up_to_bytes) in [
+        (QueueConfig::DropTail(packets(true)), 3, 0),
+        (QueueConfig::DropTail(packets(false)), 4, 0),
+        (QueueConfig::DropTail(bytes), 0, 3000),
+        (QueueConfig::Infinite {}, u32::MAX, 0),
+        (QueueConfig::Red(RedConfig::new(20, 2.0, 12.0)), 0, 0),
+    ] {
+        let Queue::Arrival(queue) = config.build::<TestPacket>(RATE, 1) else { panic!("{config:?}") };
+        assert_eq!((queue.takes_any_below(), queue.takes_any_up_to_bytes()), (below, up_to_bytes), "{config:?}");
+    }
+}
+
+#[test]
+fn a_queue_with_packets_is_one_waiting_class_and_cbq_has_its_own() {
+    for config in configs() {
+        let Queue::Departure(mut queue) = config.build::<TestPacket>(RATE, 9) else { panic!("{config:?}") };
+        let mut waiting = vec![queue.waiting_classes()];
+        for flow in [1, 3] {
+            let (mut rng, mut dropped) = (Rng::seed_from_u64(1), Vec::new());
+            queue.enqueue(
+                Time::ZERO,
+                &TestPacket { bytes: 500, ..TestPacket::of_flow(flow, flow) },
+                &mut rng,
+                &mut dropped,
+            );
+            waiting.push(queue.waiting_classes());
+        }
+        let last = if matches!(config, QueueConfig::Cbq(_)) { 2 } else { 1 };
+        assert_eq!(waiting, [0, 1, last], "{config:?}");
+    }
+}

@@ -147,3 +147,6 @@ impl Cobalt {
         signal
     }
 }
+
+#[cfg(test)]
+mod tests;

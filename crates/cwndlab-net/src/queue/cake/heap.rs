@@ -94,3 +94,6 @@ impl Fattest {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

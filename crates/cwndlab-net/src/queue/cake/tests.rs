@@ -4,6 +4,8 @@ use super::*;
 use crate::test_packet::TestPacket;
 use crate::Ack;
 
+mod rules;
+
 const MBIT: u64 = 1_000_000;
 
 fn shaped(bps: u64) -> CakeConfig {
@@ -122,6 +124,39 @@ fn the_filter_leaves_two_acks_and_if_aggressive_one() {
     let mixed = [acks[0], with_sack(acks[1]), acks[2], acks[3]];
     assert_eq!(ids(AckFilter::Aggressive, &mixed), [1, 3], "SACK blocks are kept");
     assert_eq!(ids(AckFilter::Aggressive, &[acks[0], acks[0], acks[0]]), [0, 0, 0], "duplicates count");
+}
+
+/// `cake_tcph_may_drop` and `cake_ack_filter`: which of three ACKs is dropped when the last of them comes.
+#[test]
+fn an_ack_is_kept_if_it_says_more_than_the_newest() {
+    let plain = Ack { number: 100, acknowledges: true, pure: true, ecn_flags: 0, timestamps: None, sack: false };
+    let newest = Ack { number: 300, ..plain };
+    let stamps = |value, echo| Some((value, echo));
+    for (first, last, drops) in [
+        (plain, newest, true),
+        (Ack { pure: false, ..plain }, newest, false),
+        (Ack { number: 301, ..plain }, newest, false),
+        (Ack { number: 300, ..plain }, newest, false),
+        (Ack { number: 300, ..plain }, Ack { sack: true, ..newest }, true),
+        (Ack { sack: true, ..plain }, newest, false),
+        (Ack { number: u32::MAX, ..plain }, newest, true),
+        (Ack { timestamps: stamps(5, 7), ..plain }, Ack { timestamps: stamps(5, 7), ..newest }, true),
+        (Ack { timestamps: stamps(6, 7), ..plain }, Ack { timestamps: stamps(5, 7), ..newest }, false),
+        (Ack { timestamps: stamps(5, 8), ..plain }, Ack { timestamps: stamps(5, 7), ..newest }, false),
+        (Ack { timestamps: stamps(4, 6), ..plain }, Ack { timestamps: stamps(5, 7), ..newest }, true),
+        (plain, Ack { acknowledges: false, ..newest }, false),
+        (Ack { ecn_flags: 64, ..plain }, newest, false),
+    ] {
+        let of = |id, ack| TestPacket { bytes: 52, ack: Some(ack), ..TestPacket::new(id) };
+        let config = CakeConfig { ack_filter: AckFilter::Aggressive, ..shaped(8 * MBIT) };
+        let left = departures(config, &[of(1, first), of(2, last)], Time::MAX);
+        assert_eq!(left.len(), if drops { 1 } else { 2 }, "{first:?} {last:?}");
+    }
+    // An ACK of another flow, or a packet that is none, is neither dropped nor counted.
+    let of = |id, flow, ack| TestPacket { bytes: 52, ack, ..TestPacket::of_flow(id, flow) };
+    let config = CakeConfig { ack_filter: AckFilter::On, isolation: Isolation::Flowblind, ..shaped(8 * MBIT) };
+    let packets = [of(1, 1, Some(plain)), of(2, 2, Some(plain)), of(3, 1, None), of(4, 1, Some(newest))];
+    assert_eq!(departures(config, &packets, Time::MAX).len(), 4);
 }
 
 #[test]

@@ -249,25 +249,4 @@ const DIFFSERV3: [u8; 64] = [
 ];
 
 #[cfg(test)]
-mod tests {
-    use super::super::{Cake, CakeConfig};
-    use super::*;
-    use crate::test_packet::TestPacket;
-
-    /// `cake_hash`: 8 ways of 128 sets; a host without an entry takes a way of its set without bulk flows, its own first.
-    #[test]
-    fn a_host_has_an_entry_in_the_set_of_its_hash() {
-        let queue: Cake<TestPacket> = Cake::new(CakeConfig::default(), 3);
-        let tin = &queue.tins[0];
-        for hash in [0_u32, 1, 7, 8, 13, 1015, 1023, 1024, 5_000, u32::MAX - 1] {
-            let direct = hash as usize % 1024;
-            assert_eq!(tin.host(hash, |_| (u32::MAX, 0)), direct, "all entries are free");
-            assert_eq!(tin.host(hash, |_| (u32::MAX, 1)), direct, "none is free");
-            let first = std::ptr::from_ref(&tin.hosts[direct / 8 * 8]);
-            let others = |host: &Host| (u32::MAX, u16::from(!std::ptr::eq(host, first)));
-            assert_eq!(tin.host(hash, others), direct / 8 * 8, "one of the set is free");
-            let known = |host: &Host| (if std::ptr::eq(host, first) { hash } else { u32::MAX }, 1);
-            assert_eq!(tin.host(hash, known), direct / 8 * 8, "one of the set is the host's");
-        }
-    }
-}
+mod tests;

@@ -1,6 +1,8 @@
 use super::*;
 use crate::test_packet::TestPacket;
 
+mod model;
+
 fn ms(ms: u64) -> Time {
     Time::from_millis(ms)
 }

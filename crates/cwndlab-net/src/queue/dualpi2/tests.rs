@@ -242,3 +242,77 @@ fn keys_of_the_other_form_are_rejected() {
     let step = DualPi2Config { step_ns: Time::ZERO, ..DualPi2Config::default() };
     assert_eq!(step.check().unwrap_err().to_string(), "step_ns has an effect only with form = \"linux\"");
 }
+
+/// Appendix A.1: the sum has to exceed 1, so that a half gives a signal with the third packet, and then with every second.
+#[test]
+fn a_signal_comes_when_the_sum_of_probabilities_exceeds_one() {
+    let mut lane: Lane<TestPacket> = Lane::new();
+    let hits: Vec<_> = (0..7).map(|_| lane.recur(0.5)).collect();
+    assert_eq!(hits, [false, false, true, false, true, false, true]);
+}
+
+/// Without a ramp, the delay of its beginning is enough.
+#[test]
+fn a_ramp_of_no_width_is_a_step() {
+    let native = |range_ns, us| {
+        let config = DualPi2Config { range_ns, ..DualPi2Config::default() };
+        DualPi2::<TestPacket>::new(config, RATE, 1).native(f64::from(us) / 1e6)
+    };
+    assert_eq!([799, 800, 801].map(|us| native(Time::ZERO, us) > 0.5), [false, true, true]);
+    let ramp = [800, 900, 1200, 1300].map(|us| native(Time::from_micros(400), us));
+    assert!(
+        ramp.iter().zip([0.0, 0.25, 1.0, 1.0]).all(|(found, expected)| (found - expected).abs() < 1e-9),
+        "{ramp:?}"
+    );
+}
+
+/// The controller's updates by hand: each adds 0.16 times the distance of the delay from 15 ms and 3.2 times its change.
+#[test]
+fn the_controller_follows_the_longer_of_both_delays() {
+    let ms = Time::from_millis;
+    let mut queue = DualPi2::new(DualPi2Config::default(), RATE, 1);
+    let mut dropped = Vec::new();
+    queue.enqueue(ms(1), packet(0, Ecn::NotEct), &mut dropped);
+    queue.enqueue(ms(12), packet(1, Ecn::Ect1), &mut dropped);
+    queue.enqueue(ms(15), packet(2, Ecn::NotEct), &mut dropped);
+    assert_eq!((queue.base.to_bits(), queue.next_update), (0, ms(16)));
+    // At 16 ms the first packet has waited for 15 ms: its distance is 0, the change 15 ms. At 32 ms for 31 ms.
+    queue.enqueue(ms(16), packet(3, Ecn::NotEct), &mut dropped);
+    assert!((queue.base - 3.2 * 0.015).abs() < 1e-12 && queue.next_update == ms(32), "{}", queue.base);
+    queue.enqueue(ms(40), packet(4, Ecn::NotEct), &mut dropped);
+    let second = 0.048 + 0.16 * 0.016 + 3.2 * 0.016;
+    assert!((queue.base - second).abs() < 1e-12 && queue.next_update == ms(48), "{}", queue.base);
+    // Without packets the delay is 0, and the output falls by steps until it is 0; then the updates rest.
+    while queue.dequeue(ms(47), &mut dropped).is_some() {}
+    queue.enqueue(ms(48), packet(5, Ecn::Ect1), &mut dropped);
+    let third = (second - 0.16 * 0.015 - 3.2 * 0.031).max(0.0);
+    assert!((queue.base - third).abs() < 1e-12 && (queue.delay_old_s - 0.0).abs() < 1e-12, "{}", queue.base);
+}
+
+/// Updates that change nothing are not skipped while a packet waits, whose delay they will find.
+#[test]
+fn an_update_of_an_unchanged_output_does_not_hide_the_delay_of_a_waiting_packet() {
+    let ms = Time::from_millis;
+    let mut queue = DualPi2::new(DualPi2Config::default(), RATE, 1);
+    let mut dropped = Vec::new();
+    queue.enqueue(ms(16), packet(0, Ecn::NotEct), &mut dropped);
+    assert_eq!(queue.next_update, ms(32));
+    queue.enqueue(ms(64), packet(1, Ecn::NotEct), &mut dropped);
+    // At 32, 48 and 64 ms it has waited for 16, 32 and 48 ms.
+    let steps: f64 = [0.016, 0.032, 0.048].iter().map(|delay| 0.16 * (delay - 0.015) + 3.2 * 0.016).sum();
+    assert!((queue.base - steps).abs() < 1e-12 && queue.next_update == ms(80), "{} {steps}", queue.base);
+}
+
+#[test]
+fn a_full_buffer_drops_whatever_the_lane() {
+    let mut queue = DualPi2::new(DualPi2Config { limit: 2, ..DualPi2Config::default() }, RATE, 1);
+    let mut dropped = Vec::new();
+    for (id, ecn) in [Ecn::Ect1, Ecn::NotEct, Ecn::Ect1, Ecn::NotEct].into_iter().enumerate() {
+        queue.enqueue(Time::ZERO, packet(id as u64, ecn), &mut dropped);
+    }
+    assert_eq!(
+        dropped.iter().map(|&(cause, packet)| (cause, packet.id)).collect::<Vec<_>>(),
+        [(DropCause::Full, 2), (DropCause::Full, 3)]
+    );
+    assert_eq!((queue.packets(), queue.bytes()), (2, 2000));
+}

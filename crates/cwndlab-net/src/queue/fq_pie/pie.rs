@@ -118,3 +118,6 @@ impl Pie {
         self.old_delay = delay;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -63,3 +63,6 @@ impl DelayEstimator {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

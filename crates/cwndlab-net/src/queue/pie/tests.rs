@@ -2,6 +2,8 @@ use super::*;
 use crate::test_packet::TestPacket;
 use rand::SeedableRng;
 
+mod bounds;
+
 fn rng() -> Rng {
     Rng::seed_from_u64(5)
 }

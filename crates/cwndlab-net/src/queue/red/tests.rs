@@ -1,6 +1,8 @@
 use super::*;
 use rand::SeedableRng;
 
+mod bounds;
+
 const RATE: Rate = Rate::from_bps(8_000_000); // 1000 bytes take 1 ms
 
 fn rng() -> Rng {

@@ -170,3 +170,6 @@ impl BoundedClass {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,8 @@ use crate::test_packet::TestPacket;
 use crate::{DropCause, Ecn};
 use rand::SeedableRng;
 
+mod sharing;
+
 const LINK: Rate = Rate::from_bps(10_000_000);
 
 fn class(rate_bps: u64) -> CbqClassConfig {

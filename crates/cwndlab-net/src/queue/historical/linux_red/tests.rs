@@ -194,3 +194,82 @@ fn wrong_parameters_are_named() {
     assert!(check(LinuxRedConfig { max_p: 1e-9, ..diffserv() }).starts_with("max_p is 0.000000001; it must lie in"));
     assert_eq!(check(LinuxRedConfig { min_th: 0, ..diffserv() }), "min_th is 0; it must be at least 1");
 }
+
+/// `red_enqueue`: the bits of the table shift the average. If they are none, 2.3.15 takes off the average times the ticks,
+/// over 2^cell_log, but at most half.
+#[test]
+fn the_average_decays_by_the_table_or_in_proportion_to_the_time() {
+    let from = Time::from_secs(1);
+    for version in [LinuxRedVersion::V2_2_5, LinuxRedVersion::V2_3_15] {
+        for (bandwidth, average) in [(10_000_000, 1_000_000), (100_000, 1_000_000), (100_000, 7), (20_000, 999_999)] {
+            let config = LinuxRedConfig { bandwidth_bps: Rate::from_bps(bandwidth), version, ..diffserv() };
+            let (table, cell_log) = config.idle_table(3);
+            for jiffies in [0, 1, 2, 3, 5, 20, 1000, 1_000_000] {
+                let mut queue = LinuxRed { average, ..queue(config.clone()) };
+                let ticks = (jiffies * 8192_u64).min(255 << cell_log);
+                let bits = table[(ticks >> cell_log) as usize];
+                let less = (u128::from(average) * u128::from(ticks)) >> cell_log;
+                let expected = match (bits, version) {
+                    (0, LinuxRedVersion::V2_3_15) if less < u128::from(average / 2) => average - less as u64,
+                    (0, LinuxRedVersion::V2_3_15) => average / 2,
+                    _ => average >> bits,
+                };
+                queue.decay(from + Time::from_nanos(jiffies * 10_000_000), from);
+                assert_eq!(queue.average, expected, "{version:?} {bandwidth} {average} {jiffies}");
+            }
+        }
+    }
+}
+
+/// A link that has never sent a packet is not idle: the first packets find an average that is not decayed.
+#[test]
+fn there_is_no_idle_time_before_the_first_packet_was_sent() {
+    for (since, expected) in [(Time::ZERO, 128_000 - 16_000), (Time::from_nanos(1), 0)] {
+        let mut queue = at(16_000, diffserv());
+        queue.on_arrival(Time::from_secs(9), idle(since), Ecn::NotEct, &mut rng());
+        assert_eq!(queue.average, expected, "{since}");
+    }
+}
+
+#[test]
+fn the_thresholds_belong_to_the_region_above_them() {
+    for (average, counted, admit) in [
+        (14_999, false, Admit::Enqueue),
+        (15_000, true, Admit::Enqueue),
+        (44_999, true, Admit::Enqueue),
+        (45_000, false, Admit::Drop(DropCause::Aqm)),
+    ] {
+        let mut queue = at(average, diffserv());
+        assert_eq!(arrive(&mut queue, u64::from(average), Ecn::NotEct, &mut rng()), admit, "{average}");
+        assert_eq!(queue.count.is_some(), counted, "{average}");
+    }
+}
+
+/// The largest (max_th - min_th) / 2^k that is below the requested probability: not one that equals it.
+#[test]
+fn a_probability_that_is_a_power_of_two_of_the_distance_is_halved() {
+    let config = |max_p| LinuxRedConfig { max_p, ..LinuxRedConfig::new(1 << 20, 1 << 15, 1 << 16, 40, 1000) };
+    for (max_p, log) in [(0.125, 19), (0.126, 18), (0.124, 19), (1.0, 16)] {
+        assert_eq!(config(max_p).probability_log(), log, "{max_p}");
+    }
+}
+
+/// A signal is due when the packets since the last one, times the distance from min_th, reach the random number.
+#[test]
+fn a_signal_is_due_at_its_random_number() {
+    for (count, random, due, then) in [
+        (None, 0, false, 0),
+        (Some(0), 7500, true, 0),
+        (Some(0), 7501, false, 1),
+        (Some(3), 30_000, true, 0),
+        (Some(3), 30_001, false, 4),
+    ] {
+        let mut queue = at(22_500, LinuxRedConfig { ecn: true, ..diffserv() });
+        (queue.count, queue.random) = (count, random);
+        let admit = arrive(&mut queue, 22_500, Ecn::Ect0, &mut rng());
+        assert_eq!((admit == Admit::Mark, queue.count), (due, Some(then)), "{count:?} {random}");
+        // A new number is drawn with each signal and for the first packet between the thresholds.
+        assert_eq!(queue.random != random, due || count.is_none());
+        assert!(queue.random <= queue.random_mask);
+    }
+}
