@@ -34,3 +34,15 @@ impl std::fmt::Display for Flow {
         write!(f, "{}{comma}connection {}, {side}", self.traffic, self.connection)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_is_named_by_its_traffic_its_number_and_its_end() {
+        let flow = |traffic: &str, side| Flow { traffic: traffic.into(), connection: 3, side, seed: 0 }.to_string();
+        assert_eq!(flow("web", Side::Client), "web, connection 3, client");
+        assert_eq!(flow("", Side::Server), "connection 3, server");
+    }
+}

@@ -289,6 +289,70 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_sees_the_codepoint_the_size_and_the_bytes_of_a_packet() {
+        for (bits, ecn) in [(0, Ecn::NotEct), (1, Ecn::Ect1), (2, Ecn::Ect0), (3, Ecn::Ce)] {
+            let mut packet = Packet::to_end(6, 9);
+            *packet.header_mut() = Header { ecn: bits, seq: 1461, len: 700, wire_bytes: 740, ..Header::default() };
+            assert_eq!((packet.ecn(), packet.payload(), packet.wire_bytes()), (ecn, (1460, 700), 740));
+            assert_eq!((packet.flow_key(), packet.route_position(), packet.traffic()), (6, 9, 0));
+            packet.mark_ce();
+            assert_eq!((packet.ecn(), packet.ecn_bits()), (Ecn::Ce, 3));
+        }
+        assert_eq!(Packet::default().payload().0, u32::MAX, "a SYN comes before the first byte");
+    }
+
+    /// An ACK is pure without data and without other flags than those of ECN.
+    #[test]
+    fn a_filter_sees_the_acknowledgment_of_a_packet() {
+        let (ack, syn, psh, ece, cwr) = (Flags::ACK.0, Flags::SYN.0, Flags::PSH.0, Flags::ECE.0, Flags::CWR.0);
+        for (flags, len, acknowledges, pure) in [
+            (ack, 0, true, true),
+            (ack, 1, true, false),
+            (ack | ece, 0, true, true),
+            (ack | ece | cwr, 0, true, true),
+            (ack | psh, 0, true, false),
+            (ack | syn, 0, false, false),
+            (syn, 0, false, false),
+            (ece, 0, false, false),
+        ] {
+            for (sack, has_timestamps) in [(0, false), (3, true)] {
+                let mut packet = Packet { sack, ..Packet::default() };
+                let times = Header { has_timestamps, ts_val: 5, ts_ecr: 4, ..Header::default() };
+                *packet.header_mut() = Header { flags: Flags(flags), len, ack: 77, ..times };
+                let expected = Ack {
+                    number: 77,
+                    acknowledges,
+                    pure,
+                    ecn_flags: flags & (ece | cwr),
+                    timestamps: has_timestamps.then_some((5, 4)),
+                    sack: sack > 0,
+                };
+                assert_eq!(cwndlab_net::Packet::ack(&packet), Some(expected), "{flags:#b} {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_with_an_option_alone_takes_a_free_slot_without_its_blocks() {
+        let sack = SackBlocks { len: 1, blocks: [(9, 10), (0, 0), (0, 0), (0, 0)] };
+        let mut sacks = SackTable::default();
+        let first = Packet::new(&Segment { sack, ..Segment::default() }, 0, 0, &mut sacks);
+        let option = AccEcnOption { order: 1, fields: 3, counters: [1, 2, 3] };
+        let header = Header { seq: 5, ..Header::default() };
+        for in_use in [2, 2] {
+            let packet = Packet::with_option(header, &option, 3, 7, &mut sacks);
+            let segment = packet.segment(&sacks);
+            assert_eq!((segment.header, segment.accecn, segment.sack.len), (header, Some(option), 0));
+            assert_eq!((packet.to, packet.route, sacks.in_use(), packet.bare()), (3, 7, in_use, None));
+            assert_eq!(first.segment(&sacks).sack.as_slice(), [(9, 10)], "the other's blocks stay");
+            sacks.release(&packet);
+        }
+        sacks.release(&first);
+        let reused = Packet::with_option(header, &option, 3, 7, &mut sacks);
+        assert_eq!((reused.segment(&sacks).sack.len, sacks.slots.len()), (0, 2));
+    }
+
+    #[test]
     fn options_of_several_packets_have_slots_of_their_own() {
         let with = |k: u32| Segment {
             header: Header { seq: k, ..Header::default() },

@@ -35,3 +35,16 @@ impl fmt::Display for Reason {
         f.write_str(self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_kept_once_and_shows_its_text() {
+        let [one, other] = [0; 2].map(|_| Reason::new("the peer is gone"));
+        assert_eq!((one, one.text(), one.to_string()), (other, "the peer is gone", "the peer is gone".to_owned()));
+        assert!(std::ptr::eq(one.text(), other.text()));
+        assert_ne!(one, Reason::new("the peer is here"));
+    }
+}

@@ -75,6 +75,17 @@ mod tests {
         }
     }
 
+    /// FNV-1a of 128 bits over seed, replicate and name, each half mixed: computed once with Python's integers.
+    #[test]
+    fn the_seed_of_a_stream_is_the_hash_of_its_names() {
+        let seed = |seed, replicate, name| {
+            let mut stream = Streams::new(seed, replicate).stream(name);
+            [stream.next_u64(), stream.next_u64()]
+        };
+        assert_eq!(seed(1, 2, "loss"), [0x6193_3b94_3d14_ee07, 0x23e3_2cd0_382a_6a62]);
+        assert_eq!(seed(7, 0, "traffic:web:sizes"), [0x205d_3a1c_8840_2a55, 0x3edd_8fe4_48e4_2341]);
+    }
+
     #[test]
     fn the_first_draws_of_neighbouring_replicates_are_uncorrelated() {
         let draws: Vec<f64> = (0..4000)

@@ -326,3 +326,74 @@ impl Calendar {
         self.heads.iter().map(|&head| std::iter::successors(entry(head), |first| entry(first.next)).count()).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: u64 = 1 << FIRST_DAY_BITS;
+    const WEEK_NS: u64 = 64 * DAY;
+
+    #[test]
+    fn a_year_is_the_current_week_and_the_63_after_it() {
+        let mut calendar = Calendar::new(0);
+        calendar.move_to(5 * WEEK_NS + 3 * DAY);
+        for (time, covered, past) in [
+            (5 * WEEK_NS - 1, false, true),
+            (5 * WEEK_NS, true, false),
+            (69 * WEEK_NS - 1, true, false),
+            (69 * WEEK_NS, false, false),
+        ] {
+            assert_eq!((calendar.covers(time), calendar.is_past(time)), (covered, past), "{time}");
+            assert_eq!(calendar.insert(time, 7).is_some(), covered, "{time}");
+        }
+        assert_eq!([4, 5, 6].map(|week| calendar.has_come(week)), [true, true, false]);
+        let view =
+            [0, 63 * WEEK_NS, 64 * WEEK_NS - 1, 64 * WEEK_NS, 100 * WEEK_NS].map(|at| calendar.comes_into_view(at));
+        assert_eq!(view, [0, 0, 0, 1, 37]);
+        assert_eq!(calendar.len(), 2);
+    }
+
+    /// One to see that the last is not later, two to see that the first is later, then one for each in between.
+    #[test]
+    fn the_entries_that_an_insertion_looks_at_are_counted() {
+        let mut calendar = Calendar::new(0);
+        let steps: Vec<_> = [10, 20, 20, 5, 12, 18, 30, 6].map(|time| calendar.insert(time, 1).unwrap()).to_vec();
+        assert_eq!(steps, [0, 1, 1, 2, 4, 5, 1, 3]);
+        let mut times = Vec::new();
+        while let Some(first) = calendar.first() {
+            let (time, at) = calendar.pop_until(first, u64::MAX).unwrap();
+            calendar.release(at);
+            times.push(time);
+        }
+        assert_eq!(times, [5, 6, 10, 12, 18, 20, 20, 30]);
+        assert!(calendar.is_empty());
+    }
+
+    #[test]
+    fn the_first_day_is_one_of_the_current_week() {
+        let mut calendar = Calendar::new(0);
+        assert!(calendar.first().is_none());
+        calendar.insert(3 * WEEK_NS + 2 * DAY, 1);
+        assert!(calendar.first().is_none(), "not of this week");
+        assert_eq!(calendar.advance().map(First::slot), Some(3 * WEEK + 2));
+        assert_eq!((calendar.week, calendar.first().map(First::slot)), (3, Some(3 * WEEK + 2)));
+    }
+
+    #[test]
+    fn a_calendar_with_other_days_begins_in_the_week_of_the_old_one() {
+        for bits in [FIRST_DAY_BITS - 2, FIRST_DAY_BITS, FIRST_DAY_BITS + 3] {
+            let mut calendar = Calendar::new(2);
+            calendar.move_to(8 * WEEK_NS);
+            calendar.insert(9 * WEEK_NS, 50);
+            calendar.insert_own(10 * WEEK_NS, 1);
+            calendar.insert(8 * WEEK_NS + 7, 51);
+            assert!(calendar.first().is_some());
+            let events = calendar.restart(bits);
+            assert_eq!(events, [(8 * WEEK_NS + 7, 51), (9 * WEEK_NS, 50), (10 * WEEK_NS, 1 | OWN)]);
+            // The week was that of the last event by then, and is of its beginning.
+            assert_eq!(calendar.week, (8 * WEEK_NS) >> bits >> 6, "{bits}");
+            assert!(calendar.is_empty() && calendar.len() == 0);
+        }
+    }
+}

@@ -112,3 +112,76 @@ fn long_days_become_shorter_where_a_review_comes_at_every_event() {
     let entries_a_day = (1 << queue.calendar.day_bits()) / 10;
     assert!(entries_a_day < 16, "{entries_a_day} entries in the list of a day");
 }
+
+/// A review after `taken` events, of which `overflowed` went through the heap, and whose insertions passed `steps` entries:
+/// the bits by which the length of a day changes.
+fn review(taken: u64, steps: u64, overflowed: u64) -> i64 {
+    let mut queue = EventQueue::new(0);
+    queue.allow(1_000_000);
+    queue.left_at_review = queue.left + taken;
+    (queue.steps, queue.overflowed) = (steps, overflowed);
+    queue.review();
+    assert_eq!((queue.left_at_review, queue.steps, queue.overflowed), (queue.left, 0, 0));
+    i64::from(queue.calendar.day_bits()) - i64::from(FIRST_DAY_BITS)
+}
+
+#[test]
+fn days_get_longer_for_events_beyond_the_year_and_shorter_for_long_lists() {
+    for (taken, steps, overflowed, change) in [
+        (1600, 0, 100, 0),
+        (1600, 0, 101, 1),
+        (1600, 999, 101, 1),
+        (1600, 320, 0, 0),
+        (1600, 321, 0, -1),
+        (1600, 321, 49, -1),
+        (1600, 321, 50, 0),
+        (0, 0, 1, 1),
+    ] {
+        assert_eq!(review(taken, steps, overflowed), change, "{taken} {steps} {overflowed}");
+    }
+}
+
+#[test]
+fn days_are_from_a_nanosecond_to_18_minutes_long() {
+    for (bits, overflowed, steps, then) in [(39, 9, 0, 40), (40, 9, 0, 40), (1, 0, 9, 0), (0, 0, 9, 0)] {
+        let mut queue = EventQueue::new(0);
+        queue.change_days(bits);
+        queue.allow(100);
+        queue.left_at_review = queue.left + 10;
+        (queue.steps, queue.overflowed) = (steps, overflowed);
+        queue.review();
+        assert_eq!(queue.calendar.day_bits(), then, "{bits}");
+    }
+}
+
+/// A change in the same direction as the one before it is followed by a review after 128 entries; each change of direction
+/// doubles that.
+#[test]
+fn a_change_of_direction_doubles_the_time_to_the_next_review() {
+    let mut queue = EventQueue::new(0);
+    let after: Vec<_> = [14, 15, 14, 15, 16, 15, 14]
+        .into_iter()
+        .map(|bits| {
+            queue.change_days(bits);
+            (queue.made_longer, queue.review_after)
+        })
+        .collect();
+    assert_eq!(after, [(true, 256), (true, 128), (false, 256), (true, 512), (true, 128), (false, 256), (false, 128)]);
+}
+
+/// The budget of events is counted over reviews.
+#[test]
+fn events_that_may_be_taken_are_counted() {
+    let mut queue = EventQueue::new(0);
+    for number in 0..5 {
+        queue.push(Time::from_nanos(u64::from(number)), number);
+    }
+    queue.allow(3);
+    assert_eq!(queue.left(), 3);
+    for left in [2, 1] {
+        assert!(pop(&mut queue, 0, u64::MAX).is_some());
+        assert_eq!((queue.left(), queue.left_at_review.wrapping_sub(queue.left)), (left, 3 - left));
+    }
+    queue.allow(10);
+    assert_eq!((queue.left(), queue.left_at_review), (10, 12), "two have been taken since the last review");
+}

@@ -31,9 +31,9 @@ pub(super) struct Watch {
     /// Memory of the applications.
     pub(super) fixed_bytes: u64,
     /// Simulated time at the last check.
-    last: Time,
+    pub(super) last: Time,
     /// Number of events handled since simulated time last advanced.
-    standing: u64,
+    pub(super) standing: u64,
     /// The number of packets sent at which the budget is next checked inside an event.
     pub(super) look_at_packet: u64,
     /// Below this number of packets sent, a packet needs neither a label nor a check: 0 if packets are labelled, otherwise
@@ -77,7 +77,7 @@ impl<P: Probe> Simulation<P> {
         self.watch.broken.get_or_insert(RunError::Law { flow, at, why });
     }
 
-    fn look(&mut self, handled: u64) -> Result<(), RunError> {
+    pub(super) fn look(&mut self, handled: u64) -> Result<(), RunError> {
         let sources = u64::from(self.end_source(2 * self.conns.len() as u32));
         let watch = &mut self.watch;
         watch.standing = if watch.last == self.now { watch.standing + handled } else { 0 };
@@ -124,7 +124,7 @@ impl<P: Probe> Simulation<P> {
         self.events.allow(left);
     }
 
-    fn check_memory(&self) -> Result<(), RunError> {
+    pub(super) fn check_memory(&self) -> Result<(), RunError> {
         let packets = self.summary.injected - self.summary.delivered - self.summary.dropped;
         let connections = self.conns.len() as u64;
         let bytes = packets * PACKET_BYTES

@@ -71,7 +71,7 @@ pub(super) struct Payloads {
 
 impl Payloads {
     /// Stores the content of `buffer`, which is empty afterwards. Returns its slot.
-    fn store(&mut self, buffer: &mut Vec<u8>) -> u32 {
+    pub(super) fn store(&mut self, buffer: &mut Vec<u8>) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Vec::new());
             self.slots.len() as u32 - 1
@@ -90,7 +90,7 @@ impl Payloads {
         made
     }
 
-    fn set_content(&mut self, slot: u32, content: Content) {
+    pub(super) fn set_content(&mut self, slot: u32, content: Content) {
         if self.contents.len() < self.slots.len() {
             self.contents.resize(self.slots.len(), Content::default());
         }

@@ -1,6 +1,10 @@
+mod batch;
+mod counts;
 mod datagrams;
 mod ecn;
+mod laws;
 mod limits;
+mod messages;
 mod packets;
 mod paths;
 mod stacks;

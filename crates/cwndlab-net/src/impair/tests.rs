@@ -399,3 +399,28 @@ fn parameters_are_valid_up_to_their_bounds() {
         assert!(error.contains(says), "{bad}: {error}");
     }
 }
+
+/// Poisson numbers of periods: those above `whole` end early, others do not.
+#[test]
+fn a_number_of_periods_up_to_the_whole_ones_is_exact() {
+    let (periods, mut rng) = (Periods::new(1.0, 1.0, Time::from_millis(1)), rng());
+    let drawn: Vec<_> = (0..10_000).map(|_| periods.draw(&mut rng)).collect();
+    let count = |ms| drawn.iter().filter(|&&time| time == Time::from_millis(ms)).count() as f64 / 1e4;
+    // e^-1 are 0, and as many 1
+    assert!((count(0) - 0.3679).abs() < 0.02 && (count(1) - 0.3679).abs() < 0.02, "{} {}", count(0), count(1));
+    assert!(count(2) < 0.001);
+}
+
+/// The delay is the mean and so many deviations as the first draw within the cut says.
+#[test]
+fn a_normal_delay_is_that_of_its_draw() {
+    let ms = Time::from_millis;
+    let config = ImpairmentConfig::NormalJitter { sigma_ns: ms(4), cut: 1.5, mean_ns: Some(ms(9)), keep_order: false };
+    let (mut impairments, mut rng) = (Impairments::new(&[config]), rng());
+    let mut other = rng.clone();
+    for k in 0..200 {
+        let z = (0..).map(|_| StandardNormal.sample(&mut other)).find(|z: &f64| z.abs() <= 1.5).unwrap();
+        let extra = impairments.extra_delay(ms(k), ms(k), &mut rng).as_secs_f64();
+        assert!((extra - (0.009 + 0.004 * z)).abs() < 1e-9, "{extra} {z}");
+    }
+}

@@ -54,10 +54,13 @@ struct Line {
 struct Events(BTreeSet<(Time, bool, u32)>);
 
 impl Schedule for Events {
-    fn arrival(&mut self, at: Time, link: u32, _: bool) {
+    fn arrival(&mut self, at: Time, link: u32, sole: bool) {
+        let others = self.0.iter().any(|&(_, is_arrival, of)| is_arrival && of == link);
+        assert!(!(sole && others), "link {link} has another arrival");
         self.0.insert((at, true, link));
     }
     fn service(&mut self, at: Time, link: u32) {
+        assert!(!at.is_never());
         self.0.insert((at, false, link));
     }
 }

@@ -80,3 +80,58 @@ fn flows_in_sequence_need_the_memory_of_those_that_are_open() {
     let summary = small(Budget { memory_bytes: bytes, ..Budget::default() }, &scenario).unwrap();
     assert_eq!(summary.connections, 10_000);
 }
+
+/// A packet in flight takes 112 bytes: its time, its header and the record of its segment.
+#[test]
+fn the_memory_of_a_run_is_that_of_its_packets_connections_and_applications() {
+    let scenario = transfer(1, 10);
+    let mut simulation = Simulation::new(&scenario, 1, 0, NoProbe).unwrap();
+    simulation.run_until(Time::from_secs(5)).unwrap();
+    assert_eq!(simulation.conns.len(), 1);
+    let counts = simulation.summary;
+    simulation.summary = Summary { injected: 10, delivered: 3, dropped: 2, ..counts };
+    simulation.watch.fixed_bytes = 1_000_000;
+    let bytes = 5 * 112 + size_of::<Conn>() as u64 + 1_000_000;
+    simulation.watch.budget.memory_bytes = bytes;
+    assert_eq!(simulation.check_memory(), Ok(()));
+    simulation.watch.budget.memory_bytes = bytes - 1;
+    let RunError::Memory { budget_bytes, at, connections, packets, .. } = simulation.check_memory().unwrap_err() else {
+        panic!("another error")
+    };
+    assert_eq!((budget_bytes, at, connections, packets), (bytes - 1, Time::from_secs(5), 1, 5));
+}
+
+/// A million events at an instant, and eight for each source of events, are a standstill.
+#[test]
+fn time_stands_still_after_many_events_at_one_instant() {
+    let scenario = transfer(1, 10);
+    let mut simulation = Simulation::new(&scenario, 1, 0, NoProbe).unwrap();
+    // Sources: two for each of six links, an application, the sampler, and two for each connection.
+    let most = 1_000_000 + 8 * (2 * 6 + 1 + 1);
+    simulation.watch.last = Time::from_secs(1);
+    simulation.now = Time::from_secs(2);
+    assert_eq!(simulation.look(most), Ok(()));
+    assert_eq!((simulation.watch.standing, simulation.watch.last), (0, simulation.now));
+    assert_eq!(simulation.look(most - 1), Ok(()));
+    assert_eq!(simulation.look(1), Err(RunError::Standstill { at: simulation.now, events: most }));
+}
+
+/// Inside an event, the budget is looked at again after another 2^20 packets, and packets that need labels are asked for
+/// one by one.
+#[test]
+fn a_look_inside_an_event_says_when_the_next_one_is() {
+    for delays in [false, true] {
+        let mut scenario = transfer(1, 10);
+        scenario.probes = ProbeSpec { delays, ..ProbeSpec::default() };
+        let mut simulation = Simulation::new(&scenario, 1, 0, Log::default()).unwrap();
+        simulation.summary.injected = 77;
+        assert!(simulation.look_inside());
+        let next = 77 + (1 << 20);
+        assert_eq!(simulation.watch.look_at_packet, next);
+        assert_eq!(simulation.watch.plain_below, if delays { 0 } else { next });
+        simulation.watch.budget.memory_bytes = 0;
+        assert!(!simulation.look_inside() && !simulation.has_room());
+        assert_eq!((simulation.watch.look_at_packet, simulation.watch.plain_below), (0, 0));
+        assert!(simulation.events.is_empty(), "nothing follows");
+    }
+}

@@ -76,7 +76,9 @@ impl Endpoint for End {
         self.ended = true;
     }
     fn describe(&mut self, payload: &[u8]) -> Content {
-        Content { number: Some(u64::from(payload[0])), ..Content::default() }
+        let number = u64::from(payload[0]);
+        let acked = if self.is_client { vec![] } else { vec![(0, number + 1)] };
+        Content { number: Some(number), acked, elicits_ack: self.is_client, has_data: false }
     }
     fn poll_probe(&mut self) -> Option<u32> {
         (self.reported < self.lost).then(|| {
@@ -286,9 +288,9 @@ fn contents_of_datagrams_are_recorded_where_something_reads_them() {
     assert_eq!((seen.numbers.len(), seen.without, seen.delays), (80, 0, 80));
 }
 
-/// Timers that expired: when, at which end, and how often in a row.
+/// Timers that expired: when, at which end, how often in a row, when the timer was set, and what was acknowledged by then.
 #[derive(Default)]
-struct Timers(Vec<(Time, bool, u32)>, u32);
+struct Timers(Vec<(Time, bool, u32, Time, u64)>, u32);
 
 impl Probe for Timers {
     const ENABLED: bool = true;
@@ -296,8 +298,10 @@ impl Probe for Timers {
         self.1 = record.timeouts;
     }
     fn traced(&mut self, way: Way, traced: &cwndlab_tcp::Traced) {
-        if let cwndlab_tcp::Traced::Expired { at, timer: cwndlab_tcp::Expired::Probe, backoffs, .. } = *traced {
-            self.0.push((at, way.from_client, backoffs));
+        if let cwndlab_tcp::Traced::Expired { at, timer: cwndlab_tcp::Expired::Probe, set_at, backoffs, acked } =
+            *traced
+        {
+            self.0.push((at, way.from_client, backoffs, set_at, acked));
         }
     }
 }
@@ -315,9 +319,12 @@ fn probe_timeouts_of_a_stack_are_reported_when_they_happen() {
             assert!(seen.is_empty());
             continue;
         }
-        let backoffs: Vec<_> = seen.iter().map(|&(.., backoffs)| backoffs).collect();
+        let backoffs: Vec<_> = seen.iter().map(|&(_, _, backoffs, ..)| backoffs).collect();
         assert_eq!(backoffs, (1..=timeouts).collect::<Vec<_>>());
-        assert!(seen.iter().all(|&(_, from_client, _)| from_client));
+        assert!(seen.iter().all(|&(at, from_client, _, set_at, _)| from_client && set_at + PATIENCE == at), "{seen:?}");
+        // Answers acknowledge all datagrams up to theirs, of 40.
+        let acked: Vec<_> = seen.iter().map(|&(.., acked)| acked).collect();
+        assert!(acked.is_sorted() && acked[0] < *acked.last().unwrap() && *acked.last().unwrap() < 40, "{acked:?}");
         assert!(seen.windows(2).all(|pair| pair[0].0 + PATIENCE <= pair[1].0), "{seen:?}");
     }
 }

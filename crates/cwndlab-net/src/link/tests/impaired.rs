@@ -90,7 +90,11 @@ proptest! {
         steps in proptest::collection::vec((0_u64..2500, 40_u32..1500, any::<bool>()), 1..80), limit in 1_u64..9,
     ) {
         let jitter = [ImpairmentConfig::Jitter { max_ns: Time::from_millis(2), keep_order: true }];
-        let [mut short, mut full] = [0; 2].map(|_| impaired(&drop_tail(limit), &jitter));
+        let [mut short, mut full] = [0; 2].map(|_| {
+            let (rate, seed) = (Rate::from_bps(8_000_000), crate::Rng::seed_from_u64(1));
+            let link: Link<TestPacket> = Link::new(rate, Time::from_millis(1), 18, &drop_tail(limit), seed);
+            link.impaired(Impairments::new(&jitter))
+        });
         let mut now = Time::ZERO;
         let mut refused = 0;
         for (id, (after, bytes, looks)) in (0..).zip(steps) {

@@ -116,3 +116,43 @@ fn a_shaped_link_is_served_when_the_shaper_allows() {
         assert_eq!(due, [1, 10, 20].map(Time::from_millis), "{queue:?}");
     }
 }
+
+/// At the instant at which a packet has left, it counts no more.
+#[test]
+fn a_packet_that_comes_as_another_leaves_finds_one_less() {
+    for queue in [drop_tail(9), QueueConfig::Codel(CodelConfig::default())] {
+        let mut link = link(8_000_000, Time::ZERO, &queue);
+        for at in [Time::ZERO, Time::ZERO, Time::from_millis(1)] {
+            link.offer(at, &packet(1000));
+        }
+        assert_eq!(link.counters().max_packets, 2, "{queue:?}");
+    }
+}
+
+/// Drops that nobody has fetched yet are counted once.
+#[test]
+fn drops_that_are_not_fetched_do_not_change_what_waits() {
+    let mut link = link(8_000_000, Time::ZERO, &QueueConfig::Codel(CodelConfig { limit: 1, ..CodelConfig::default() }));
+    for id in 0..4 {
+        link.offer(Time::ZERO, &TestPacket::new(id));
+    }
+    link.serve(Time::from_millis(1));
+    assert_eq!((link.backlog(Time::from_millis(1)).packets, link.counters().drops), (1, [2, 0, 0]));
+    assert_eq!(
+        [link.pop_dropped(), link.pop_dropped(), link.pop_dropped()].map(|one| one.map(|(_, packet)| packet.id)),
+        [Some(3), Some(2), None]
+    );
+}
+
+#[test]
+fn a_queue_that_decides_at_departure_sends_the_header_of_the_link() {
+    let queue = QueueConfig::Codel(CodelConfig::default());
+    let seed = crate::Rng::seed_from_u64(1);
+    let mut link: Link<TestPacket> = Link::new(Rate::from_bps(8_000_000), Time::ZERO, 18, &queue, seed);
+    for _ in 0..2 {
+        link.offer(Time::ZERO, &packet(982));
+    }
+    assert_eq!(link.next_service(), Time::from_millis(1));
+    link.serve(Time::from_millis(1));
+    assert_eq!((link.counters().bytes, link.counters().busy), (2000, Time::from_millis(2)));
+}

@@ -109,13 +109,15 @@ fn packets_that_are_held_back_leave_by_the_end_of_their_delays() {
         };
         Wire::new(wire.link.impaired(Impairments::new(&[delay(&[1], 3), delay(&[2], 2), delay(&[3], 5)])))
     };
-    let sends: Vec<_> = (1..=5).map(|id| (Time::ZERO, TestPacket::new(id))).collect();
+    let mut sends: Vec<_> = (1..=5).map(|id| (Time::ZERO, TestPacket::new(id))).collect();
+    // The sixth enters while only the third is under way, and overtakes it.
+    sends.push((Time::from_millis(6), TestPacket::new(6)));
     let line = line(&QueueConfig::Infinite {}, held).run(&sends);
     // Without delays they would arrive 1 to 5 ms after the first was sent by the first link, in 10 us.
     let seen: Vec<_> = line.delivered.iter().map(|&(id, at, more)| (id, at.as_nanos() / 1000 - 10, more)).collect();
     assert_eq!(
         seen,
-        [(1, 4000, true), (2, 4000, true), (4, 4000, false), (5, 5000, false), (3, 8000, false)],
+        [(1, 4000, true), (2, 4000, true), (4, 4000, false), (5, 5000, false), (6, 7000, false), (3, 8000, false)],
         "packets and the us of their arrival"
     );
 }

@@ -316,3 +316,37 @@ fn a_full_buffer_drops_whatever_the_lane() {
     );
     assert_eq!((queue.packets(), queue.bytes()), (2, 2000));
 }
+
+/// Without packets the output falls by 0.16 times 15 ms with each update, also if none is looked at for a long time.
+#[test]
+fn the_output_falls_while_nothing_waits() {
+    let mut queue: DualPi2<TestPacket> = DualPi2::new(DualPi2Config::default(), RATE, 1);
+    queue.base = 0.5;
+    queue.update_until(Time::from_millis(16 * 62));
+    assert!((queue.base - (0.5 - 62.0 * 0.16 * 0.015)).abs() < 1e-9, "{}", queue.base);
+}
+
+/// The delay before an idle time does not count after it.
+#[test]
+fn an_idle_update_forgets_the_delay_before_it() {
+    let mut queue: DualPi2<TestPacket> = DualPi2::new(DualPi2Config::default(), RATE, 1);
+    queue.delay_old_s = 0.03;
+    queue.update_until(Time::from_millis(16));
+    assert!(queue.delay_old_s.abs() < f64::MIN_POSITIVE && queue.base.abs() < f64::MIN_POSITIVE);
+}
+
+#[test]
+fn linux_charges_a_lane_only_while_the_other_waits() {
+    for ecn in [Ecn::NotEct, Ecn::Ect1] {
+        let mut queue = fixed_linux(0.0);
+        for id in 0..3 {
+            queue.enqueue(Time::ZERO, packet(id, ecn), &mut Vec::new());
+        }
+        for _ in 0..2 {
+            queue.dequeue(Time::ZERO, &mut Vec::new());
+            assert!((queue.owed + 1200.0).abs() < 1e-9, "{ecn:?}: {}", queue.owed);
+        }
+    }
+    let other = DualPi2Config { form: DualPi2Form::Linux, min_th_ns: Time::ZERO, ..DualPi2Config::default() };
+    assert_eq!(other.check().unwrap_err().to_string(), "min_th_ns has an effect only with form = \"rfc9332\"");
+}

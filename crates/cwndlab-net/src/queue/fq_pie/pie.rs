@@ -45,6 +45,14 @@ impl Default for Pie {
     }
 }
 
+#[cfg(test)]
+impl Pie {
+    /// After its burst, with this delay.
+    pub(super) fn due(delay: u64) -> Pie {
+        Pie { delay, burst: 0, ..Pie::default() }
+    }
+}
+
 impl Pie {
     /// `pie_drop_early`.
     pub(super) fn drops_early(&mut self, p: &Params, backlog: u64, bytes: u32, rng: &mut Rng) -> bool {

@@ -4,7 +4,7 @@ use rand::SeedableRng as _;
 
 use super::*;
 
-const P: Params = Params { interval: 100_000_000, target: 5_000_000, mtu_time: 1_200_000 };
+const P: Params = Params { interval: 100_000_000, target: 5_000_000, mtu_time: 1_300_000 };
 const NOW: i64 = 1_000_000_000;
 
 /// `inv_sqrt_cache` is a table of 2^32/√n, and 2^32 - 1 for 0 and 1.
@@ -141,12 +141,14 @@ fn packets_are_signalled_as_in_the_kernel() {
                         let draw = if p_drop > 0 { rng.clone().next_u32() } else { 0 };
                         let expected = decided(&before, sojourn, markable, bulk, draw);
                         let mut cobalt = before;
+                        let drawn = rng.clone();
                         let signal = cobalt.decide(&P, NOW, sojourn, markable, bulk, &mut rng);
                         assert_eq!(
                             (format!("{cobalt:?}"), signal),
                             (format!("{:?}", expected.0), expected.1),
                             "{before:?}, {sojourn} ns, {bulk} bulk flows"
                         );
+                        assert_eq!(rng != drawn, p_drop > 0, "a number is drawn only for BLUE");
                         seen[0] += u32::from(signal.drop);
                         seen[1] += u32::from(signal.mark);
                         seen[2] += u32::from(!signal.drop && !signal.mark);

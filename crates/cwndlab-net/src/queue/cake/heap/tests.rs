@@ -84,3 +84,18 @@ fn the_places_are_those_of_the_entries() {
             .all(|(at, &entry)| usize::from(fattest.place[usize::from(entry)]) == at));
     }
 }
+
+/// `cake_heapify` and `cake_heapify_up` move only what has more bytes.
+#[test]
+fn of_flows_with_as_many_bytes_the_one_on_top_stays() {
+    let mut fattest = Fattest::new();
+    for tin in [0, 1, 2] {
+        fattest.add(tin, 0, 100, 0);
+    }
+    assert_eq!(fattest.top(), (0, 0));
+    fattest.add(3, 0, 100, 0);
+    fattest.subtract(1, 0, 0);
+    assert_eq!(fattest.top(), (0, 0));
+    fattest.add(3, 0, 1, 0);
+    assert_eq!(fattest.top(), (3, 0));
+}

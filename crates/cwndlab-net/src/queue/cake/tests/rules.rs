@@ -190,6 +190,7 @@ fn an_empty_flow_leaves_the_lists_if_its_aqm_is_at_rest() {
         (0, 0, now + 1, true),
         (1 << 30, 0, now - 1, true),
         (0, 9, now - 1, true),
+        (0, 9, now - 500_000_000, true),
     ] {
         for set in [Set::Sparse, Set::SparseWait, Set::Bulk] {
             let mut queue = cake(CakeConfig { tins: Tins::Besteffort, ..CakeConfig::default() });
@@ -265,4 +266,17 @@ fn a_tin_is_chosen_by_its_time() {
         let found = queue.choose_tin(1000).map(|()| queue.current);
         assert_eq!(found, chosen, "{times:?} {flows:?}");
     }
+}
+
+/// Without a shaper, a tin may need several rounds until it has credit for a packet.
+#[test]
+fn packets_larger_than_the_quanta_leave_after_several_rounds() {
+    let mut queue = cake(CakeConfig::default());
+    let mut dropped = Vec::new();
+    for (id, dscp) in [0, 8, 46, 0, 8, 46].into_iter().enumerate() {
+        let packet = TestPacket { dscp, bytes: 9000, ..TestPacket::of_flow(id as u64, u64::from(dscp)) };
+        queue.enqueue(Time::ZERO, &packet, &mut dropped);
+    }
+    let left = (0..6).filter(|_| queue.dequeue(Time::ZERO, &mut dropped).is_some()).count();
+    assert_eq!((left, queue.packets(), dropped.len()), (6, 0, 0));
 }

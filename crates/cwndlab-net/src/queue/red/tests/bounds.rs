@@ -145,3 +145,14 @@ fn by_ns2_s_rules_a_signal_waits_until_more_than_one_packet_does() {
         assert_eq!([found(), found()], [first, second], "{average} {waiting}");
     }
 }
+
+/// From the threshold on, packets that pass are counted, though the probability is still 0.
+#[test]
+fn packets_are_counted_from_the_lower_threshold_on() {
+    for (average, count) in [(4.999, 0), (5.0, 7), (5.001, 7)] {
+        let mut red = red_at(average, RedConfig::new(1000, 5.0, 15.0));
+        red.count = 6;
+        assert_eq!(arrive(&mut red, busy(2), Ecn::NotEct, &mut rng()), Admit::Enqueue);
+        assert_eq!(red.count, count, "{average}");
+    }
+}
