@@ -393,7 +393,7 @@ mod tests {
             assert_eq!(events, [(8 * WEEK_NS + 7, 51), (9 * WEEK_NS, 50), (10 * WEEK_NS, 1 | OWN)]);
             // The week was that of the last event by then, and is of its beginning.
             assert_eq!(calendar.week, (8 * WEEK_NS) >> bits >> 6, "{bits}");
-            assert!(calendar.is_empty() && calendar.len() == 0);
+            assert_eq!((calendar.is_empty(), calendar.len()), (true, 0));
         }
     }
 }

@@ -15,14 +15,14 @@ fn wifi(tcp: &str, from: &str) -> Scenario {
 
 /// Windows that the receiver of the data advertised after the handshake, by the time at which they were sent.
 #[derive(Default)]
-struct Windows {
+struct Advertised {
     client_receives: bool,
     windows: Vec<(Time, u32)>,
     arrivals: std::collections::BTreeMap<Time, u32>,
     bytes: [u64; 2],
 }
 
-impl Probe for Windows {
+impl Probe for Advertised {
     const ENABLED: bool = true;
     fn segment(&mut self, now: Time, event: SegmentEvent, way: Way, _: u16, segment: &Segment) {
         if segment.flags.has(cwndlab_tcp::Flags::SYN) {
@@ -41,9 +41,9 @@ impl Probe for Windows {
     }
 }
 
-fn seen(mut scenario: Scenario, client_receives: bool) -> (Summary, Windows) {
+fn seen(mut scenario: Scenario, client_receives: bool) -> (Summary, Advertised) {
     scenario.probes.segments_at = Some(if client_receives { 0 } else { 3 });
-    let probe = Windows { client_receives, ..Windows::default() };
+    let probe = Advertised { client_receives, ..Advertised::default() };
     Simulation::new(&scenario, 1, 0, probe).unwrap().run().unwrap()
 }
 

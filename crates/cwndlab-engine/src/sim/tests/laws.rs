@@ -47,7 +47,7 @@ impl Laws for Known {
 /// A transfer whose client and server have these laws; 0 stands for Reno.
 fn transfer(laws: [u128; 2]) -> Scenario {
     let mut scenario = chain(&tcp(Profile::Rfc5681, RecoveryKind::Reno), 60_000, DROP_TAIL, "", 60);
-    scenario.tcp.push(scenario.tcp[0].clone());
+    scenario.tcp.push(scenario.tcp[0]);
     scenario.traffic[0].tcp_server = 1;
     for (config, law) in scenario.tcp.iter_mut().zip(laws) {
         if law > 0 {

@@ -90,13 +90,13 @@ impl Stacks for Office {
 }
 
 #[derive(Default)]
-struct Delays {
+struct Arrived {
     delays: Vec<(Time, Way, Time, u32)>,
     objects: Vec<ObjectRecord>,
     record: Option<ConnectionRecord>,
 }
 
-impl Probe for Delays {
+impl Probe for Arrived {
     const ENABLED: bool = true;
     fn delay(&mut self, now: Time, way: Way, delay: Time, payload: u32) {
         self.delays.push((now, way, delay, payload));
@@ -119,8 +119,8 @@ fn office(app: Value, seconds: u64) -> Scenario {
     scenario
 }
 
-fn simulate(scenario: &Scenario) -> Simulation<Delays> {
-    Simulation::new(scenario, 1, 0, Delays::default()).unwrap().with_stacks(Box::new(Office))
+fn simulate(scenario: &Scenario) -> Simulation<Arrived> {
+    Simulation::new(scenario, 1, 0, Arrived::default()).unwrap().with_stacks(Box::new(Office))
 }
 
 /// Nanoseconds that a datagram with `payload` bytes takes from end to end: three links, and 22 ms of propagation.

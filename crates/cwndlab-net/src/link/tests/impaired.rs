@@ -12,8 +12,8 @@ fn losses_are_counted_apart_from_other_drops() {
     for queue in [drop_tail(4), QueueConfig::Codel(CodelConfig { limit: 3, ..CodelConfig::default() })] {
         let mut link = impaired(&queue, &loss);
         let offered: Vec<_> = (0..12).map(|_| link.offer(Time::ZERO, &packet(1000))).collect();
-        let lost = |k: &usize| offered[*k] == Offered::Dropped(DropCause::Loss);
-        assert_eq!((0..12).filter(lost).collect::<Vec<_>>(), [2, 5, 8, 11], "{queue:?}");
+        let is_lost = |k: &usize| offered[*k] == Offered::Dropped(DropCause::Loss);
+        assert_eq!((0..12).filter(is_lost).collect::<Vec<_>>(), [2, 5, 8, 11], "{queue:?}");
         while link.pop_dropped().is_some() {}
         let counters = link.counters();
         // Four of the other eight fit: one is sent and three wait.

@@ -71,23 +71,24 @@ fn a_packet_that_takes_a_short_cut_arrives_as_on_the_full_path() {
     }
 }
 
+/// Times of arrivals, as they were scheduled.
+#[derive(Default)]
+struct Arrivals(Vec<Time>);
+impl Schedule for Arrivals {
+    fn arrival(&mut self, at: Time, _: u32, sole: bool) {
+        assert!(sole);
+        self.0.push(at);
+    }
+    fn service(&mut self, _: Time, _: u32) {}
+}
+
 /// Such a packet is scheduled once: when it enters an empty link, or when the one ahead has arrived.
 #[test]
 fn each_packet_of_a_link_has_one_arrival_event() {
     let queue = QueueConfig::Infinite {};
-    /// Times of arrivals, as they were scheduled.
-    #[derive(Default)]
-    struct Events(Vec<Time>);
-    impl Schedule for Events {
-        fn arrival(&mut self, at: Time, _: u32, sole: bool) {
-            assert!(sole);
-            self.0.push(at);
-        }
-        fn service(&mut self, _: Time, _: u32) {}
-    }
     let mut wire = wire(&queue, 8_000_000);
-    let mut events = Events::default();
-    let due = |events: &Events| events.0.clone();
+    let mut events = Arrivals::default();
+    let due = |events: &Arrivals| events.0.clone();
     for id in 0..2 {
         assert!(wire.take(&mut events, Time::ZERO, 3, 1000, |place| *place = TestPacket::new(id)));
         assert_eq!((due(&events), wire.arrival_due), (vec![Time::from_millis(1)], Time::from_millis(1)));

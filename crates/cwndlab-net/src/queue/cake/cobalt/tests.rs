@@ -63,7 +63,7 @@ fn an_empty_queue_lowers_the_probability_once_in_a_target_and_the_count_when_it_
         assert_eq!(format!("{cobalt:?}"), format!("{expected:?}"));
     }
     for (p_drop, blue_timer, then) in [(0, NOW - 9_000_000, NOW - 9_000_000), (5, NOW - 9_000_000, NOW)] {
-        let mut cobalt = Cobalt { p_drop, blue_timer, ..start };
+        let mut cobalt = Cobalt { blue_timer, p_drop, ..start };
         cobalt.on_empty(&P, NOW);
         assert_eq!((cobalt.p_drop, cobalt.blue_timer), (0, then), "at rest, nothing is timed");
     }
@@ -81,14 +81,15 @@ fn an_empty_queue_lowers_the_probability_once_in_a_target_and_the_count_when_it_
 /// The state and the signal after `cobalt_should_drop`, for a draw of the random number.
 fn decided(before: &Cobalt, sojourn: u64, markable: bool, bulk: u32, draw: u32) -> (Cobalt, Signal) {
     let mut c = *before;
-    let root = |count: u32, old: u32| match count {
-        0..16 => INVERSE_ROOTS[count as usize],
-        _ => {
-            let (x, n) = (u128::from(old), u128::from(count));
-            ((((3_u128 << 32) - n * (x * x >> 32)) >> 2) * x >> 31) as u32
+    let root = |count: u32, old: u32| {
+        if let Some(&root) = INVERSE_ROOTS.get(count as usize) {
+            return root;
         }
+        let (x, n) = (u128::from(old), u128::from(count));
+        let twice = ((3 << 32) - n * ((x * x) >> 32)) >> 2;
+        ((twice * x) >> 31) as u32
     };
-    let later = |from: i64, root: u32| from + (u128::from(P.interval) * u128::from(root) >> 32) as i64;
+    let later = |from: i64, root: u32| from + ((u128::from(P.interval) * u128::from(root)) >> 32) as i64;
     let bounds = [P.target, P.mtu_time * 2 * u64::from(bulk), P.mtu_time * 4];
     let over = bounds.iter().all(|&bound| sojourn > bound);
     let mut due = c.count > 0 && NOW >= c.drop_next;

@@ -196,7 +196,7 @@ fn wrong_parameters_are_named() {
 }
 
 /// `red_enqueue`: the bits of the table shift the average. If they are none, 2.3.15 takes off the average times the ticks,
-/// over 2^cell_log, but at most half.
+/// over `2^cell_log`, but at most half.
 #[test]
 fn the_average_decays_by_the_table_or_in_proportion_to_the_time() {
     let from = Time::from_secs(1);
@@ -245,7 +245,7 @@ fn the_thresholds_belong_to_the_region_above_them() {
     }
 }
 
-/// The largest (max_th - min_th) / 2^k that is below the requested probability: not one that equals it.
+/// The largest `(max_th - min_th) / 2^k` that is below the requested probability: not one that equals it.
 #[test]
 fn a_probability_that_is_a_power_of_two_of_the_distance_is_halved() {
     let config = |max_p| LinuxRedConfig { max_p, ..LinuxRedConfig::new(1 << 20, 1 << 15, 1 << 16, 40, 1000) };
@@ -254,7 +254,7 @@ fn a_probability_that_is_a_power_of_two_of_the_distance_is_halved() {
     }
 }
 
-/// A signal is due when the packets since the last one, times the distance from min_th, reach the random number.
+/// A signal is due when the packets since the last one, times the distance from `min_th`, reach the random number.
 #[test]
 fn a_signal_is_due_at_its_random_number() {
     for (count, random, due, then) in [

@@ -86,7 +86,7 @@ fn updated(config: &PieConfig, before: &Controller, delay_s: f64) -> Controller 
 #[test]
 fn the_controller_is_updated_as_section_4_says() {
     for (activate_at, cap_adjustment) in [(None, true), (Some(0.3), true), (None, false)] {
-        let config = PieConfig { activate_at, cap_adjustment, ..PieConfig::default() };
+        let config = PieConfig { cap_adjustment, activate_at, ..PieConfig::default() };
         let probs = around(&[0.000_001, 0.000_01, 0.000_1, 0.001, 0.01, 0.1, 0.2, 1.0]);
         for drop_prob in probs.into_iter().chain([0.0]).map(|prob| prob.min(1.0)) {
             for delay_s in [0.0, 0.001, 0.007_499_999, 0.0075, 0.015, 0.03, 2.0] {
