@@ -28,11 +28,11 @@ def number(value: float, digits: int | None = None) -> str:
     if math.isinf(value):
         return with_true_minus(str(value))
     if digits is None:
-        if value == int(value) and abs(value) < 1e6:
-            return with_true_minus(str(int(value)))
-        if value != 0.0 and not 1e-4 <= abs(value) < 1e6:
+        if value and not 1e-4 <= abs(value) < 1e6:
             return with_true_minus(f"{value:.2e}")
-        digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+        if value == int(value):
+            return with_true_minus(str(int(value)))
+        digits = max(0, 2 - math.floor(math.log10(abs(value))))
     rounded = f"{value:.{digits}f}"
     return with_true_minus(rounded.lstrip("-") if float(rounded) == 0.0 else rounded)
 
@@ -56,7 +56,7 @@ def interval_text(interval: Interval, digits: int | None) -> str:
     while width > 0 and width < 2 * 10.0**-digits and digits < most:
         digits += 1
     ends = [number(end, digits) for end in (interval.low, interval.high)]
-    if width > 0 and digits == most and ends[0] == ends[1]:
+    if width > 0 and ends[0] == ends[1]:
         return f"equal to {MOST_DIGITS} digits in {interval.n} runs"
     if interval.low > 0 or interval.high < 0:  # an interval without 0 is not shown with an end of 0
         zeros = [float(end.replace(MINUS, "-")) == 0 for end in ends]

@@ -321,7 +321,7 @@ class NetworkForm:
         network, reverse = self.network, self.network.reverse
         alike = self.two_way and not (reverse is not None and reverse.has_queue)
         side = Side(("forward", "reverse") if alike else ("forward",))
-        rate, queue, lost = self._rate(), self._queue(network, side), self._impairments(network, side)
+        rate, queue, lost = self._rate(), self._queue(network, side), self._impairments(network, Side())
         back = self._reverse(reverse) if reverse is not None else {}
         if alike:
             back["queue"] = queue

@@ -85,7 +85,7 @@ class Panel:
         self._title: list[str] = [title] if isinstance(title, str) else title
         self.layers = list(_layers(spec, rows))
         #: The layers whose marks are placed on the axes; others are placed in pixels.
-        self._scaled = [layer for layer in self.layers if layer.channels["y"].get("scale", 0) is not None]
+        self._scaled = [layer for layer in self.layers if layer.channels["y"].get("scale", {}) is not None]
 
     def _channel(self, name: str) -> Spec:
         """The panel's channel x or y: each key has the value of the first layer with that key."""

@@ -56,11 +56,10 @@ class Legend(NamedTuple):
 
     def _columns(self, room: float) -> int:
         """The number of columns: what the legend asks for, or fewer if these have no room."""
-        widths = [self._width(name) for name in self.names]
-        for columns in range(int(self.options.get("columns", len(widths))), 1, -1):
-            if sum(self._widths(columns)) <= room + _COLUMN_GAP:
-                return columns
-        return 1
+        columns = int(self.options.get("columns", len(self.names)))
+        while columns > 1 and sum(self._widths(columns)) > room + _COLUMN_GAP:
+            columns -= 1
+        return columns
 
     def _width(self, name: str) -> float:
         return self._side + _GAP + max(text_width(line) for line in self.texts[name])

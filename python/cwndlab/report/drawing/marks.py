@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from itertools import chain, pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 from .scales import Band, Numbers
@@ -95,7 +96,7 @@ class Places(NamedTuple):
         """The pixel of a row along y."""
         own = layer.channels["y"]
         spec = layer.channels[channel]
-        return float(row[spec["field"]]) if own.get("scale", 0) is None else _place(self.y, spec, row)
+        return float(row[spec["field"]]) if own.get("scale", {}) is None else _place(self.y, spec, row)
 
 
 def _place(scale: Numbers | Band, spec: Spec, row: Row) -> float:
@@ -209,7 +210,7 @@ def _scaled(shape: str, factor: float) -> str:
         if command:
             path, arc = path + command, 0 if command == "A" else -1
             continue
-        keep = arc >= 0 and arc % 7 in (2, 3, 4)
+        keep = arc % 7 in (2, 3, 4)  # outside of an arc, this is 6
         text = number if keep else f"{float(number) * factor:.2f}".rstrip("0").rstrip(".")
         path += ("," if path and not path[-1].isalpha() else "") + text
         arc += arc >= 0
@@ -267,27 +268,17 @@ _KINDS: dict[str, Callable[[Layer, Sequence[Row], Places], Iterable[str]]] = {
 
 def polyline(points: Sequence[tuple[float, float]], *, step: bool = False) -> str:
     """A path through points in short relative steps, rounded to a tenth of a pixel; `step`: first along x."""
-    parts: list[str] = []
-    at = (0, 0)
-
-    def go(x: int, y: int) -> None:
-        nonlocal at
-        dx, dy = x - at[0], y - at[1]
-        if not parts:
-            parts.append(f"M{tenths(x / 10)},{tenths(y / 10)}")
-        elif dy == 0:
-            parts.append(f"h{tenths(dx / 10)}")
-        elif dx == 0:
-            parts.append(f"v{tenths(dy / 10)}")
-        else:
+    pixels = [(round(10 * x), round(10 * y)) for x, y in points]
+    if step:
+        corners = (((x, above), (x, y)) for (_, above), (x, y) in pairwise(pixels))
+        pixels = [*pixels[:1], *chain.from_iterable(corners)]
+    parts = [f"M{tenths(x / 10)},{tenths(y / 10)}" for x, y in pixels[:1]]
+    for (left, above), (x, y) in pairwise(pixels):
+        dx, dy = x - left, y - above
+        if dx and dy:
             parts.append(f"l{tenths(dx / 10)},{tenths(dy / 10)}")
-        at = (x, y)
-
-    for x, y in points:
-        right, down = round(10 * x), round(10 * y)
-        if step and parts and down != at[1] and right != at[0]:
-            go(right, at[1])
-        if parts and (right, down) == at:
-            continue
-        go(right, down)
+        elif dx:
+            parts.append(f"h{tenths(dx / 10)}")
+        elif dy:
+            parts.append(f"v{tenths(dy / 10)}")
     return "".join(parts)

@@ -33,11 +33,7 @@ class Numbers(NamedTuple):
         """About `count` round numbers, no nearer to each other than `least`."""
         if self.log:
             return _log_ticks(self.low, self.high, count)
-        step = max(tick_step(self.low, self.high, count), least)
-        return [
-            k * step
-            for k in range(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)
-        ]
+        return _even_ticks(self.low, self.high, max(tick_step(self.low, self.high, count), least))
 
     def labels(self, ticks: Sequence[float], count: int) -> list[str]:
         """The labels of ticks; on a logarithmic scale with many ticks, some are empty."""
@@ -78,28 +74,29 @@ def tick_step(low: float, high: float, count: int) -> float:
 def _round_ends(low: float, high: float) -> tuple[float, float]:
     """The ends moved out to round numbers (d3-scale, `nice`)."""
     step = 0.0
-    for _ in range(10):
-        wanted = tick_step(low, high, 10)
-        if wanted == step:
-            break
+    while (wanted := tick_step(low, high, 10)) != step:
         step = wanted
         low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     return low, high
+
+
+def _even_ticks(low: float, high: float, step: float) -> list[float]:
+    """The multiples of a step between two ends."""
+    return [k * step for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
 def _log_ticks(low: float, high: float, count: int) -> list[float]:
     """Multiples of powers of ten, or round numbers where these are few (d3-scale, `log.ticks`)."""
     first, last = math.log10(low), math.log10(high)
     if last - first >= count:
-        step = max(1, round((last - first) / count))
+        step = round((last - first) / count)
         return [10.0**k for k in range(math.ceil(first), math.floor(last) + 1, step)]
-    powers = range(math.floor(first), math.ceil(last) + 1)
-    # A power of ten below 1 divides, so that 0.3 is 3 / 10 and not 0.30000000000000004.
-    every = [k * 10**p if p >= 0 else k / 10**-p for p in powers for k in range(1, 10)]
-    ticks = [float(v) for v in every if low <= v <= high]
+    powers = range(math.floor(first), math.floor(last) + 1)
+    # Read from text, so that 0.3 is not 0.30000000000000004.
+    ticks = [v for p in powers for k in range(1, 10) if low <= (v := float(f"{k}e{p}")) <= high]
     if 2 * len(ticks) >= count:
         return ticks
-    return Numbers(low, high, 0, 1).ticks(count)
+    return _even_ticks(low, high, tick_step(low, high, count))
 
 
 def _mantissa(value: float) -> float:
