@@ -107,7 +107,9 @@ def _override(
     else:
         _known(key, template, at)
         raise problem_at(
-            at, f"{value!r} is a {kind[0]}, which this knob is not", f"it is {_describe(template[key])}"
+            at,
+            f"{value!r} is {_amount(kind[0])}, which this knob is not",
+            f"it is {_describe(template[key])}",
         )
 
 
@@ -165,6 +167,11 @@ def _describe(value: Any) -> str:
     return "a whole number" if isinstance(value, int) else "a name" if isinstance(value, str) else "a table"
 
 
+def _amount(kind: str) -> str:
+    """A kind of quantity in words, such as "a time"."""
+    return "a number of packets" if kind == "packets" else f"a {kind}"
+
+
 def _with_suffix(key: str, kind: str) -> str:
     suffix = _SUFFIX.get(kind, "")
     return key if key.endswith(suffix) else key + suffix
@@ -182,7 +189,9 @@ def _known(key: str, template: Mapping[str, Any], at: KeyPath) -> None:
     for kind, suffix in _SUFFIX.items():
         if key + suffix in template:
             raise problem_at(
-                at, f"this knob is a {kind}", f"write it with its unit in quotes, like {_EXAMPLE[kind]}"
+                at,
+                f"this knob is {_amount(kind)}",
+                f"write it with its unit in quotes, like {_EXAMPLE[kind]}",
             )
     for name in (f"{at[-2]}.{plain_name(key)}", plain_name(key)):
         if name in _RENAMED:
