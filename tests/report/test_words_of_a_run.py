@@ -106,7 +106,7 @@ def test_what_else_was_used_has_a_line_each() -> None:
     ("more", "command"),
     [
         ({"set": {"iw": [1, 4], "cc": ["a"]}}, "study.toml --set iw=1,4 --set cc=a --seed 7"),
-        # A study of one's own has the changed keys in its copy, a shipped one has not.
+        # Your own study has the changed keys in its copy, a shipped one has not.
         ({"changed": {"tcp.profile": "rfc5681"}}, "study.toml --seed 7"),
         (
             {"study": "rfc2414", "changed": {"tcp.x": 1, "axes.cc.values": 2}} | {"study": "rfc2415"},

@@ -131,7 +131,7 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[K
         if example is not None and "its unit" in problem:
             problem = re.sub('like ".*"', f'like "{example}"', problem)
         return path, problem, None, 2
-    shown = repr(given) if isinstance(given, str | int | float | bool) else f"a {_kind(given)}"
+    shown = repr(given) if isinstance(given, str | int | float | bool) else _kind(given)
     if len(shown) > 60:
         shown = shown[:57] + "…"
     if kind == "string_pattern_mismatch":
@@ -177,8 +177,8 @@ def _with_unit(path: KeyPath, given: object) -> str | None:
 
 
 def _kind(value: object) -> str:
-    names = {dict: "table", list: "list", type(None): "nothing"}
-    return names.get(type(value), type(value).__name__)
+    names = {dict: "a table", list: "a list", type(None): "nothing"}
+    return names.get(type(value), f"a {type(value).__name__}")
 
 
 def _path_in(data: Any, detail: ErrorDetails) -> KeyPath:
