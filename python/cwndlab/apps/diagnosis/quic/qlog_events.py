@@ -272,17 +272,7 @@ def _ranges(ranges: Any) -> Iterator[tuple[int, int]]:
 def _reason(data: Json) -> str:
     """The error and the words with which a connection was closed."""
     error = next(
-        (
-            str(data[key])[:60]
-            for key in (
-                "connection_error",
-                "application_error",
-                "connection_code",
-                "application_code",
-                "error",
-            )
-            if data.get(key) not in (None, "", "unknown")
-        ),
+        (str(data[key])[:60] for key in _ERRORS if data.get(key) not in (None, "", "unknown")),
         "",
     )
     code = next(
