@@ -214,7 +214,7 @@ def test_a_stack_says_what_is_blocked_and_why(name: str, data: dict[str, Any], w
         ({"trigger": "t" * 61}, "One end closed it", f" ({'t' * 60})"),
     ],
 )
-def test_the_end_is_told_with_who_and_why(data: dict[str, Any], what: str, why: str) -> None:
+def test_the_end_is_reported_with_who_and_why(data: dict[str, Any], what: str, why: str) -> None:
     assert made("connection_closed", **data) == [Closed(0, what, why)]
 
 

@@ -244,7 +244,7 @@ def test_the_titles_of_axes_say_what_is_compared_with_what() -> None:
     assert lines.titles(figure(x="index"), results())[0] == "number"
 
 
-def test_an_interval_that_is_cut_off_is_told() -> None:
+def test_an_interval_that_is_cut_off_is_reported() -> None:
     huge = {(cell.id, "q"): [1.0, 1.0, 2.0] for cell in CELLS if cell.axes["iw"] != 1}
     huge |= {(cell.id, "q"): [-60.0, 1.0, 62.0] for cell in CELLS if cell.axes["iw"] == 1}
     made = make_results(CELLS, {"q": "ms"}, huge, titles={"q": "delay"}, axes=AXES)

@@ -109,7 +109,7 @@ def test_each_method_names_up_to_four_columns() -> None:
     assert remark(5) == "95 % intervals: Student's t over the runs"
 
 
-def test_methods_are_told_in_words() -> None:
+def test_methods_are_reported_in_words() -> None:
     assert method_text("ratio of means, paired t") == (
         "ratio of means: Student's t on the differences between paired runs"
     )
@@ -265,7 +265,7 @@ def test_parts_of_cells_that_were_not_run_are_named_by_kind_and_others_with_thei
     assert omissions([]) == ()
 
 
-def test_failed_connections_are_told_of_three_kinds_of_cells() -> None:
+def test_failed_connections_are_reported_of_three_kinds_of_cells() -> None:
     cells = grid(n=[1, 2, 3, 4, 5, 6])
 
     def told(*texts: str) -> str:
@@ -334,7 +334,7 @@ def figure(**keys: Any) -> Figure:
     )
 
 
-def test_kernel_and_simulator_are_told_apart_by_dashes_and_hollow_bars() -> None:
+def test_kernel_and_simulator_are_reported_apart_by_dashes_and_hollow_bars() -> None:
     names = ["reno, kernel", "reno, simulator", "cubic, kernel", "cubic, simulator"]
     assert looks.choose_colours(names, [], figure()) == [PALETTE[0], PALETTE[0], PALETTE[1], PALETTE[1]]
     assert looks.choose_dashes(names, figure()) == [looks.DASHES[0], looks.DASHES[1]] * 2

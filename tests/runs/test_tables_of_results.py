@@ -1,4 +1,4 @@
-"""Results as tables: columns and types, what is printed, and what of a damaged folder is told."""
+"""Results as tables: columns and types, what is printed, and what is reported of a damaged folder."""
 
 from __future__ import annotations
 
@@ -335,7 +335,7 @@ def test_what_a_folder_states_is_checked(tmp_path: Path, key: str, value: object
     assert str(error.value).endswith("; run the study again")
 
 
-def test_what_is_no_finished_folder_is_told(tmp_path: Path) -> None:
+def test_what_is_no_finished_folder_is_reported(tmp_path: Path) -> None:
     missing = tmp_path / "none"
     for folder, content, problem in (
         (missing, None, f"there is no such folder; `cwndlab run STUDY -o {missing}` makes it"),

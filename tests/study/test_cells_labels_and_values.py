@@ -204,7 +204,7 @@ def test_a_loss_is_a_percentage(given: str, share: float) -> None:
         (True, 'True is not a valid percentage; write it in quotes, like "2%"'),
     ],
 )
-def test_what_is_no_percentage_of_packets_is_told(given: object, problem: str) -> None:
+def test_what_is_no_percentage_of_packets_is_reported(given: object, problem: str) -> None:
     with pytest.raises(ValueError) as error:
         parse_loss(given)
     assert str(error.value) == problem

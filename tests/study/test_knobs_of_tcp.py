@@ -1,4 +1,4 @@
-"""Knobs of TCP, queues and applications: how values with units are read, and what is said of wrong ones."""
+"""Knobs of TCP, queues and applications: how values with units are read, and what is reported of wrong ones."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ WINDOW = 'a number of segments, "64KiB", or a rule such as "rfc6928"'
         ),
     ],
 )
-def test_a_wrong_knob_is_told_with_its_place(
+def test_a_wrong_knob_is_reported_with_its_place(
     given: dict[str, Any], path: str, problem: str, right: str
 ) -> None:
     with pytest.raises(StudyError) as error:
@@ -161,7 +161,7 @@ def test_an_unknown_law_may_be_one_of_your_own_and_another_unknown_word_not() ->
     assert (word.value.problem, word.value.right) == ('there is no recovery "rak"', 'did you mean "rack"?')
 
 
-def test_all_wrong_knobs_are_told_and_forty_names_are_listed() -> None:
+def test_all_wrong_knobs_are_reported_and_forty_names_are_listed() -> None:
     with pytest.raises(StudyError) as error:
         tcp({"sack": 1, "name": "b", "mss": 1})
     assert [one.path for one in (error.value, *error.value.others)] == [("tcp", "sack"), ("tcp", "mss")]

@@ -94,7 +94,7 @@ def test_a_study_is_nested_at_most_30_deep() -> None:
         ("#" * MAX_TEXT + "\n", None, "the text has 1,000,001 characters"),
     ],
 )
-def test_a_text_that_is_no_study_is_told_with_its_line(
+def test_a_text_that_is_no_study_is_reported_with_its_line(
     text: str, line: int | None, problem: str | None
 ) -> None:
     if problem is None:
@@ -201,7 +201,7 @@ def test_a_dotted_key_leads_into_lists_by_names_and_numbers(key: str, path: tupl
         ("tpc.x", '"tpc.x" names no parameter of the study', 'did you mean "tcp"?'),
     ],
 )
-def test_a_dotted_key_that_leads_nowhere_is_told(key: str, problem: str, right: str | None) -> None:
+def test_a_dotted_key_that_leads_nowhere_is_reported(key: str, problem: str, right: str | None) -> None:
     with pytest.raises(StudyError) as error:
         steps(RAW, key, ["topology", "tcp"])
     assert (error.value.problem, error.value.right) == (problem, right)

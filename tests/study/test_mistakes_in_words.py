@@ -1,4 +1,4 @@
-"""Mistakes of a study, each with all that is said of it: line, column, key, problem, and what would be right.
+"""Mistakes of a study, each with all that is reported: line, column, key, problem, and what would be right.
 
 `mistakes/mistakes.txt` has a block for each: the lines of `study.toml` that it replaces (-), those that it
 puts there (+), and the errors.
@@ -28,7 +28,7 @@ def test_the_study_itself_has_no_mistake() -> None:
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: lines_of(block, "+ ")[:50])
-def test_a_mistake_is_told_in_full(block: str) -> None:
+def test_a_mistake_is_reported_in_full(block: str) -> None:
     old, new = lines_of(block, "- "), lines_of(block, "+ ")
     assert old in TEXT
     with pytest.raises(StudyError) as caught:

@@ -1,4 +1,4 @@
-"""What is said of a value that does not fit its key, on models that are small enough to check."""
+"""What is reported of a value that does not fit its key, on models that are small enough to check."""
 
 from __future__ import annotations
 
