@@ -1,4 +1,4 @@
-"""Knobs of TCP, queues and applications: how values with units are read, and what is reported of wrong ones."""
+"""Knobs of TCP, queues and applications: how values with units are read, and what is wrong with others."""
 
 from __future__ import annotations
 
