@@ -258,3 +258,9 @@ def test_many_points_are_not_marked() -> None:
         cells = grid(iw=list(range(1, count + 1)), cc=["reno"])
         chart, _, _ = lines.draw(figure(), results(0.0, cells), bars=False)
         assert marks(chart) == (["line", "point"] if marked else ["line"])
+
+
+def test_several_quantities_have_the_title_of_the_first() -> None:
+    cells = grid(iw=[1, 2])
+    made = make_results(cells, {"q": "ms", "p": "ms"}, {}, titles={"q": "delay", "p": "p95"}, axes=AXES)
+    assert lines.titles(figure(quantity=None, quantities=["q", "p"]), made)[1] == "delay (ms)"
