@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
+use super::fast::comparison::poll;
 use super::Connection;
 use crate::*;
 use cwndlab_units::Time;
@@ -165,7 +166,7 @@ impl Transfer {
         let (mut number, mut now, mut lost) = (0, Time::ZERO, self.lost);
         loop {
             for side in [0, 1, 0, 1] {
-                while let Some(mut segment) = ends[side].poll_transmit(&cfg, now) {
+                while let Some(mut segment) = poll(&mut ends[side], &cfg, now, false) {
                     if side == 1 {
                         see(now, Seen::Sent, &segment);
                     }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::fast::comparison::poll;
 use super::Connection;
 use crate::*;
 use cwndlab_units::Time;
@@ -189,7 +190,7 @@ impl Replay<'_> {
     }
 
     fn poll(&mut self, now: Time) {
-        while let Some(segment) = self.end.poll_transmit(self.cfg, now) {
+        while let Some(segment) = poll(&mut self.end, self.cfg, now, false) {
             self.out.push((now, segment));
         }
     }

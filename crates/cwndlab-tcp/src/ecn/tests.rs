@@ -106,3 +106,33 @@ fn the_echo_of_dctcp_tells_of_each_packet_and_its_changes_end_a_state() {
     assert_eq!(echo.on_data_out(EcnKind::L4s, true), (Flags(0), ECT_1));
     assert_eq!(echo.on_data_out(EcnKind::L4s, false), (Flags::CWR, ECT_1));
 }
+
+/// The kinds by what they send and count: `AccECN` on the SYN, its option, each mark, and marks on SYNs, SYN-ACKs and FINs.
+#[test]
+fn kinds_differ_in_what_they_ask_for_send_and_count() {
+    let of = |kind: EcnKind| {
+        [
+            kind.is_accurate(),
+            kind.has_option(),
+            kind.counts_marks(),
+            kind.marks_syns(),
+            kind.tries_syn_ack(),
+            kind.marks_fin(),
+        ]
+        .map(u8::from)
+    };
+    for (kind, wanted) in [
+        (EcnKind::Off, [0, 0, 0, 0, 0, 0]),
+        (EcnKind::Accept, [0, 0, 0, 0, 1, 0]),
+        (EcnKind::Rfc2481, [0, 0, 0, 0, 0, 1]),
+        (EcnKind::Rfc3168, [0, 0, 0, 0, 1, 0]),
+        (EcnKind::Rfc3168Ect1, [0, 0, 0, 0, 1, 0]),
+        (EcnKind::Dctcp, [0, 0, 1, 1, 0, 0]),
+        (EcnKind::L4s, [0, 0, 1, 1, 0, 0]),
+        (EcnKind::Accecn, [1, 1, 1, 0, 0, 0]),
+        (EcnKind::AccecnEct1, [1, 1, 1, 0, 0, 0]),
+        (EcnKind::AccecnFlags, [1, 0, 1, 0, 0, 0]),
+    ] {
+        assert_eq!(of(kind), wanted, "{kind:?}");
+    }
+}
