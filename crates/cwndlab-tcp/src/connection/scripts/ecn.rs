@@ -213,3 +213,48 @@ fn the_ack_before_a_change_of_dctcp_ce_reports_no_duplicate_that_came_after_it()
     let shown: Vec<_> = acks.iter().map(|ack| (ack.ack, ack.flags.has(Flags::ECE), ack.sack.as_slice())).collect();
     assert_eq!(shown, [(1461, false, &[][..]), (2921, true, &[(1461, 2921)])]);
 }
+
+/// The codepoints of the first data of client and server after a handshake of these kinds.
+fn codepoints(kinds: [EcnKind; 2]) -> [u8; 2] {
+    let configs = kinds.map(|ecn| TcpConfig { ecn, ..Profile::Linux6.config() });
+    let now = Time::ZERO;
+    let mut ends = [Connection::client(&configs[0], ISS, now), Connection::server(&configs[1], 77, now)];
+    let mut found = [9, 9];
+    for turn in 0..8 {
+        let side = turn % 2;
+        while let Some(segment) = ends[side].poll_transmit(&configs[side], now) {
+            if segment.len > 0 && found[side] == 9 {
+                found[side] = segment.ecn;
+            }
+            ends[1 - side].handle_segment(&configs[1 - side], now, &segment);
+        }
+        if turn == 1 {
+            ends.iter_mut().for_each(|end| end.write(1000));
+        }
+    }
+    found
+}
+
+/// RFC 3168, section 6.1.1; RFC 9768, section 3.1.2: with a peer that knows only RFC 3168, `AccECN` falls back to it,
+/// but not with ECT(1), which is L4S's. A client that only accepts asks for nothing.
+#[test]
+fn data_has_the_codepoint_that_both_ends_can_agree_on() {
+    use EcnKind::{Accecn, AccecnEct1, AccecnFlags, Accept, Dctcp, L4s, Off, Rfc2481, Rfc3168, Rfc3168Ect1};
+    let all = [Off, Accept, Rfc2481, Rfc3168, Rfc3168Ect1, Dctcp, L4s, Accecn, AccecnEct1, AccecnFlags];
+    let own = |kind| match kind {
+        Rfc3168Ect1 | L4s | AccecnEct1 => 1,
+        _ => 2,
+    };
+    let is_accurate = |kind| matches!(kind, Accecn | AccecnEct1 | AccecnFlags);
+    for (client, server) in all.iter().flat_map(|client| all.map(|server| (*client, server))) {
+        let alike = is_accurate(client) == is_accurate(server);
+        let wanted = if matches!(client, Off | Accept) || server == Off || !alike && server == AccecnEct1 {
+            [0, 0]
+        } else if !alike && client == AccecnEct1 {
+            [0, own(server)]
+        } else {
+            [own(client), own(server)]
+        };
+        assert_eq!(codepoints([client, server]), wanted, "{client:?} {server:?}");
+    }
+}

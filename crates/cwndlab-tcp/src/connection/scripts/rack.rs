@@ -326,3 +326,28 @@ fn an_ack_of_the_first_late_segment_leaves_the_reordering_timer_running_for_the_
     );
     assert_eq!(end.stats().timeouts, 0);
 }
+
+/// RFC 8985, section 6.3: also at a timeout, once there was reordering, a segment has a quarter of the round trip more
+/// before it counts as lost. Linux allows for none (`tcp_timeout_mark_lost`).
+#[test]
+fn at_a_timeout_what_was_sent_little_more_than_a_round_trip_before_is_not_lost() {
+    let before = format!(
+        "{MEASURED}
+         0.2 < ack 1000 sack 2000-3000
+         0.205 < ack 3000                # reordering
+         0.60625 > data 3000-4000        # the probe, after 2 SRTT and 0.2 s; the timeout is 1 s later
+         1.5 write 1000
+         1.5 > data 4000-5000
+         1.60625 > data 3000-4000
+         1.61 < ack 4000
+         "
+    );
+    client(&rack(), &format!("{before} 1.62 < ack 5000"));
+    let RecoveryConfig::Rack(rfc) = rack().recovery else { panic!("RACK") };
+    let linux = RecoveryConfig::Rack(RackConfig { timers: RackTimers::Linux, ..rfc });
+    let before = before.replace("1.60625 >", "1.606251 >"); // its timers are a microsecond late
+    client(
+        &TcpConfig { recovery: linux, linux_details: true, ..rack() },
+        &format!("{before} 1.61 > data 4000-5000\n1.62 < ack 5000"),
+    );
+}
