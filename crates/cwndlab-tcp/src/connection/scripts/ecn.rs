@@ -229,14 +229,16 @@ fn codepoints(kinds: [EcnKind; 2]) -> [u8; 2] {
             ends[1 - side].handle_segment(&configs[1 - side], now, &segment);
         }
         if turn == 1 {
-            ends.iter_mut().for_each(|end| end.write(1000));
+            for end in &mut ends {
+                end.write(1000);
+            }
         }
     }
     found
 }
 
 /// RFC 3168, section 6.1.1; RFC 9768, section 3.1.2: with a peer that knows only RFC 3168, `AccECN` falls back to it,
-/// but not with ECT(1), which is L4S's. A client that only accepts asks for nothing.
+/// but not with ECT(1), which is L4S's. A client that only accepts requests none.
 #[test]
 fn data_has_the_codepoint_that_both_ends_can_agree_on() {
     use EcnKind::{Accecn, AccecnEct1, AccecnFlags, Accept, Dctcp, L4s, Off, Rfc2481, Rfc3168, Rfc3168Ect1};
