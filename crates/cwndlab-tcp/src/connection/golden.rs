@@ -165,17 +165,20 @@ impl Transfer {
         let mut wire = Wire::new();
         let (mut number, mut now, mut lost) = (0, Time::ZERO, self.lost);
         loop {
+            number += 1;
             for side in [0, 1, 0, 1] {
                 while let Some(mut segment) = poll(&mut ends[side], &cfg, now, false) {
+                    number += 1;
+                    assert!(number < 200_000, "sends without end");
                     if side == 1 {
                         see(now, Seen::Sent, &segment);
                     }
                     let to = 1 - side;
                     if let Some(at) = hops[to][0].carry(now, &mut segment) {
                         wire.insert((at, number), (false, to, segment));
-                        number += 1;
                     }
                 }
+                assert!(number < 200_000, "does not end");
                 self.act(&mut ends[side], side == 1);
             }
             let timeout = ends[0].poll_timeout().min(ends[1].poll_timeout());

@@ -315,7 +315,8 @@ fn two_lossy_intervals_of_one_rate_are_a_policer_and_set_the_rate_for_48_rounds(
     }
     let policed = flow.bbr.policer.bandwidth().expect("half a packet per millisecond, 40 % lost");
     assert!(u64::from(policed).abs_diff(RATE / 2) < RATE / 50, "{policed}");
-    assert_eq!(flow.bbr.pacing_gain, UNIT);
+    // `bbr_update_gains`: no probing, and a window of twice the product
+    assert_eq!((flow.bbr.pacing_gain, flow.bbr.cwnd_gain), (UNIT, 2 * UNIT));
     for _ in 0..47 {
         flow.round(Ack { packets: 20, after_ms: 40, ..ACK });
     }
