@@ -2,6 +2,7 @@ mod batch;
 mod counts;
 mod datagrams;
 mod ecn;
+mod ends;
 mod laws;
 mod limits;
 mod messages;
