@@ -9,6 +9,7 @@ use cwndlab_units::Time;
 use crate::ack_policy::{AckState, Arrival, Arriving, Data, Due, Effect};
 use crate::config::TcpConfig;
 use crate::reassembly::{Blocks, Reassembly};
+use crate::segment::Flags;
 use crate::sender::Sender;
 
 /// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions of the peer's stream.
@@ -98,7 +99,7 @@ impl Receiver {
     #[inline(never)]
     fn take_counted(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         let arrival = self.arrival(new.start, new.end);
-        self.store(cfg, arrival, new.start, new.end);
+        self.store(cfg, arrival, new);
         self.note_data(cfg, now, sender, new, arrival, Effect::default())
     }
 
@@ -128,20 +129,23 @@ impl Receiver {
 
     /// Stores the payload of a segment that [`Self::arrival`] has classified.
     #[inline(always)]
-    fn store(&mut self, cfg: &TcpConfig, arrival: Arrival, start: u64, end: u64) {
+    fn store(&mut self, cfg: &TcpConfig, arrival: Arrival, new: &Arriving) {
         if let Arrival::InOrder(bytes) = arrival {
-            self.nxt = end;
+            self.nxt = new.end;
             self.unread += if self.auto_read { 0 } else { bytes };
         } else {
-            self.take_irregular(cfg, start, end);
+            self.take_irregular(cfg, new);
         }
     }
 
     #[inline(never)]
-    fn take_irregular(&mut self, cfg: &TcpConfig, start: u64, end: u64) {
+    fn take_irregular(&mut self, cfg: &TcpConfig, new: &Arriving) {
+        let &Arriving { start, end, seg, .. } = new;
         if end <= self.nxt {
             if cfg.dsack {
-                self.beyond.get_or_insert_default().note_duplicate(start, end);
+                // The sequence number of a FIN that had arrived, too, belongs to the duplicate (`tcp_send_dupack`).
+                let fin = seg.flags.has(Flags::FIN) && self.fin_received();
+                self.beyond.get_or_insert_default().note_duplicate(start, end + u64::from(fin));
             }
             return;
         }
@@ -210,8 +214,11 @@ impl Receiver {
         let later = self.unread - bytes.min(mss);
         self.unread -= bytes;
         if self.is_linux() {
-            let read = self.nxt - u64::from(later) - u64::from(self.fin_received());
-            return self.after_read(cfg, now, mss, read, self.fin_received());
+            let received = self.nxt - u64::from(self.fin_received());
+            if let Some(buffer) = self.policy.buffer_mut() {
+                buffer.free_until(received - u64::from(self.unread));
+            }
+            return self.after_read(cfg, now, mss, received - u64::from(later), self.fin_received());
         }
         // A window update is due once the window would grow by a segment or by half the buffer (RFC 9293, section
         // 3.8.6.2.2).

@@ -7,6 +7,7 @@
 //! may be advertised.
 
 mod memory;
+mod unread;
 
 use cwndlab_units::Time;
 
@@ -16,8 +17,9 @@ use crate::config::{ReceiveTuning, TcpConfig};
 use crate::reassembly::Reassembly;
 use crate::segment::Header;
 use crate::segment_size::SegmentSize;
-use memory::memory;
+use memory::{memory, room_after};
 pub(crate) use memory::{HEAD_BYTES, TAIL_BYTES};
+use unread::Unread;
 
 /// Bits right of the binary point in the share of payload (`TCP_RMEM_TO_WIN_SCALE`), and the initial share.
 const SHARE_BITS: u32 = 8;
@@ -75,6 +77,8 @@ pub(crate) struct TunedBuffer {
     noted: Option<Window>,
     /// The windows for the usual amounts of data, until a field changes on which they depend.
     known: Option<Known>,
+    /// What waits for an application that does not read at once.
+    unread: Option<Box<Unread>>,
 }
 
 /// A window to advertise, and whether less than half of the largest possible window is free.
@@ -162,19 +166,46 @@ impl TunedBuffer {
         (window << SHARE_BITS) / u64::from(self.share)
     }
 
-    /// Returns the memory of the data in the buffer, as if only the last segment were not full, plus that of `one_more`
-    /// segment.
+    /// Returns the memory of the data in the buffer, plus that of `one_more` segment. Unread data has that of the segments
+    /// that [`Self::keep`] was told; other data counts as if only the last segment were not full.
     #[inline]
     pub fn allocated(&self, held: Held, one_more: u32) -> u32 {
         if held.unread == 0 && held.beyond.is_none() {
             return one_more; // without a division
         }
-        let bytes = u64::from(held.unread) + held.beyond.map_or(0, Reassembly::bytes);
+        let kept = self.unread.as_ref().map_or(0, |unread| unread.memory());
+        let unread = if kept == 0 { u64::from(held.unread) } else { 0 };
+        let memory = kept + self.memory_of_bytes(unread + held.beyond.map_or(0, Reassembly::bytes));
+        (memory.min(u64::from(u32::MAX)) as u32).saturating_add(one_more)
+    }
+
+    /// Memory of so many bytes in full segments and a rest.
+    fn memory_of_bytes(&self, bytes: u64) -> u64 {
         let full = self.size.full();
         let (segments, rest) = (bytes / u64::from(full), (bytes % u64::from(full)) as u32);
         let last = if rest == 0 { 0 } else { memory(rest + self.full_bytes.saturating_sub(full)) };
-        let memory = segments * u64::from(self.full_memory) + u64::from(last);
-        (memory.min(u64::from(u32::MAX)) as u32).saturating_add(one_more)
+        segments * u64::from(self.full_memory) + u64::from(last)
+    }
+
+    /// Keeps a segment in order that the application does not read at once, and the data behind the hole that it may have
+    /// filled, up to `nxt`.
+    pub fn keep(&mut self, seg: &Header, end: u64, nxt: u64) {
+        let unread = self.unread.get_or_insert_default();
+        unread.push(end, seg.len, (memory(seg.wire_bytes), room_after(seg.wire_bytes)));
+        let (full, headers) = (self.size.full(), self.full_bytes.saturating_sub(self.size.full()));
+        let mut from = end;
+        while from < nxt {
+            let len = u64::from(full).min(nxt - from) as u32;
+            from += u64::from(len);
+            unread.push(from, len, (memory(len + headers), room_after(len + headers)));
+        }
+    }
+
+    /// Frees the memory of the segments that have been read: the application has read up to `read`.
+    pub fn free_until(&mut self, read: u64) {
+        if let Some(unread) = &mut self.unread {
+            unread.free_until(read);
+        }
     }
 
     /// Returns the window that fits into the free part of the buffer (`tcp_space`).
@@ -200,7 +231,8 @@ impl TunedBuffer {
         }
         let bytes = self.measure(seg, mss);
         self.time_window(now, nxt, window);
-        let allocated = self.allocated(held, bytes);
+        let joins = held.unread > 0 && self.unread.as_ref().is_some_and(|unread| unread.fits(seg.len));
+        let allocated = self.allocated(held, if joins { 0 } else { bytes });
         if allocated > self.buffer {
             self.buffer = allocated.min(self.most).max(self.buffer); // `tcp_clamp_window`
             self.known = None;
@@ -333,6 +365,12 @@ impl TunedBuffer {
                 self.note_rtt(sample as u32 * 1000, false);
             }
         }
+    }
+
+    /// Notes the timestamp that an ACK without data echoes.
+    pub fn note_echo(&mut self, now: Time, echo: u32) {
+        self.last_stamp = (echo, (now.as_nanos() >> ECHO_UNIT_BITS) as u32);
+        self.last_echo = Some(self.clock.stamped_ms(now, echo));
     }
 
     /// `tcp_rcv_rtt_measure`: measures the time in which a window of data arrives.

@@ -403,10 +403,11 @@ impl Linux {
         self.interactive = true;
     }
 
-    /// Returns the time at which the ACK of the peer's FIN is due if this end has not closed: `nxt` is after the FIN.
-    pub fn fin_due(&mut self, cfg: &TcpConfig, now: Time, rtt: &RttEstimator, nxt: u64) -> Due {
+    /// Returns the time at which the ACK of the peer's FIN is due if this end has not closed: `nxt` is after the FIN, and
+    /// `holds`: whether the ACK could advertise a window as large as the last one.
+    pub fn fin_due(&mut self, cfg: &TcpConfig, now: Time, rtt: &RttEstimator, (nxt, holds): (u64, bool)) -> Due {
         self.scheduled = true;
-        if self.more_than_one_segment(nxt) {
+        if self.more_than_one_segment(nxt) && holds {
             return Due::Now;
         }
         self.delayed(cfg, now, rtt)

@@ -35,6 +35,9 @@ impl Connection {
             self.note_window(ack, seg);
         }
         self.sender.note_largest_window(seg.window);
+        if seg.len == 0 && ack > 1 && ack == self.sender.snd.max {
+            self.note_echo(now, seg);
+        }
         if ack > self.sender.snd.una {
             self.take_new_ack(cfg, now, seg, Some(seg));
         } else {
@@ -240,6 +243,16 @@ impl Connection {
     /// The timestamp that a segment echoes, if timestamps were agreed on.
     pub(super) fn echoed_stamp(&self, seg: &Header) -> Option<u32> {
         (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr)
+    }
+
+    /// Notes the timestamp that an ACK of everything echoes: data that follows and echoes the same is no round trip for the
+    /// receive buffer (`tcp_rcv_established`, `rcv_rtt_last_tsecr`). An earlier ACK's is not that of the data that follows.
+    #[inline(never)]
+    pub(super) fn note_echo(&mut self, now: Time, seg: &Header) {
+        let echo = self.echoed_stamp(seg);
+        if let (Some(buffer), Some(echo)) = (self.receiver.policy.buffer_mut(), echo) {
+            buffer.note_echo(now, echo);
+        }
     }
 
     /// Stops the retransmission timer if nothing is outstanding any more, and otherwise restarts it (RFC 6298, 5.2 and

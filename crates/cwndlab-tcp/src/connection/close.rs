@@ -35,11 +35,12 @@ impl Connection {
     pub(super) fn on_peer_fin(&mut self, cfg: &TcpConfig, now: Time) {
         self.receiver.nxt += 1;
         let (nxt, is_open) = (self.receiver.nxt, matches!(self.state, State::SynReceived | State::Established));
+        let holds = self.receiver.window_holds(cfg);
         let mut due = Due::Now;
         if let Some(linux) = self.receiver.policy.linux() {
             linux.on_fin();
             if is_open {
-                due = linux.fin_due(cfg, now, &self.sender.snd.rtt, nxt);
+                due = linux.fin_due(cfg, now, &self.sender.snd.rtt, (nxt, holds));
             }
         }
         schedule_ack(&mut self.timers, &mut self.receiver, due);

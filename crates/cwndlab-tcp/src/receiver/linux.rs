@@ -56,6 +56,15 @@ impl Receiver {
         self.shift_plus_1.saturating_sub(1)
     }
 
+    /// Whether the window that could be advertised now is as large as the last one.
+    pub fn window_holds(&mut self, cfg: &TcpConfig) -> bool {
+        let (shift, offered, free) = (self.shift(), self.offered(), self.free(cfg));
+        let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
+        let Some(buffer) = self.policy.buffer_mut() else { return free >= u64::from(offered) };
+        let allocated = buffer.allocated(held, 0);
+        buffer.window(shift, offered, allocated).0 >= offered
+    }
+
     /// Returns the free part of a buffer of fixed size.
     pub(super) fn free(&self, cfg: &TcpConfig) -> u64 {
         cfg.receive_buffer_bytes.saturating_sub(u64::from(self.unread))
@@ -89,7 +98,13 @@ impl Receiver {
             effect.round_trip = Time::MAX;
             effect.window_holds = self.auto_read || self.free(cfg) >= u64::from(window);
         }
-        self.store(cfg, arrival, new.start, new.end);
+        self.store(cfg, arrival, new);
+        if !self.auto_read && self.nxt > before {
+            let nxt = self.nxt;
+            if let Some(buffer) = self.policy.buffer_mut() {
+                buffer.keep(new.seg, new.end, nxt);
+            }
+        }
         let fin_at = if new.seg.flags.has(Flags::FIN) { NonZeroU64::new(new.end) } else { self.fin_at };
         let ended = fin_at == NonZeroU64::new(self.nxt);
         effect.ends = ended;

@@ -13,9 +13,20 @@ const PAGE_BYTES: u32 = 4096;
 
 /// Memory of a packet of this size including its IP header (`skb->truesize`).
 pub(super) fn memory(packet_bytes: u32) -> u32 {
+    buffer(packet_bytes) + HEAD_BYTES
+}
+
+/// Bytes of a packet's buffer that are free after its data (`skb_tailroom`); pages have none.
+pub(super) fn room_after(packet_bytes: u32) -> u32 {
+    (buffer(packet_bytes) - packet_bytes).saturating_sub(PAD_BYTES + TAIL_BYTES)
+        * u32::from(PAD_BYTES + packet_bytes < PAGE_BYTES)
+}
+
+/// The allocator's buffer for a packet.
+fn buffer(packet_bytes: u32) -> u32 {
     if PAD_BYTES + packet_bytes >= PAGE_BYTES {
-        return packet_bytes.next_multiple_of(PAGE_BYTES) + HEAD_BYTES;
+        return packet_bytes.next_multiple_of(PAGE_BYTES);
     }
     let data = (PAD_BYTES + packet_bytes).next_multiple_of(LINE_BYTES) + TAIL_BYTES;
-    data.next_power_of_two().max(SMALL_BUFFER) + HEAD_BYTES
+    data.next_power_of_two().max(SMALL_BUFFER)
 }

@@ -114,6 +114,9 @@ impl Connection {
         }
         let ack = self.sender.snd.una + acked;
         self.note_window(ack, seg);
+        if ack == self.sender.snd.max {
+            self.note_echo(now, seg);
+        }
         if self.recovery.detects_by_time() && self.take_calm_ack_by_record(cfg, now, accurate, ack) {
             return true;
         }
