@@ -76,6 +76,18 @@ pub(crate) struct Next {
     pub holds_small: bool,
 }
 
+impl Next {
+    /// Segments for which cwnd has room.
+    fn room(&self) -> u64 {
+        self.cwnd.saturating_sub(self.in_flight)
+    }
+
+    /// Maximum segments of a train if cwnd has room for `room` (`tcp_cwnd_test`).
+    fn quota(&self, room: u64) -> u64 {
+        room.min((self.cwnd / 2).max(1)).min(self.most)
+    }
+}
+
 /// What decides whether a small rest of the window waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
@@ -227,8 +239,8 @@ impl Trains {
     /// of one segment at least.
     pub fn begin(&mut self, next: &Next, waiting: &Waiting, written: u64) -> Result<u64, Deferred> {
         let Next { start, mss, .. } = *next;
-        let room = next.cwnd.saturating_sub(next.in_flight).max(1);
-        let quota = room.min((next.cwnd / 2).max(1)).min(next.most);
+        let room = next.room().max(1);
+        let quota = next.quota(room);
         let (head, is_last) = self.head(start, quota * mss, written);
         let bytes = head - start;
         let waits = std::mem::take(&mut self.push_one) != PushOne::Next;
@@ -246,6 +258,15 @@ impl Trains {
         self.sent.push_back(Skb { end, reported: false });
         self.push_one = if waits { PushOne::None } else { PushOne::Sent };
         Ok(end)
+    }
+
+    /// Lets the first `sk_buff` grow though the peer's window does not admit it (`tcp_write_xmit` looks at the window after
+    /// `tcp_grow_skb`); it may then grow again.
+    pub fn grow(&mut self, next: &Next, written: u64) {
+        let room = next.room();
+        if room > 0 {
+            self.head(next.start, next.quota(room) * next.mss, written);
+        }
     }
 
     /// The end of the first `sk_buff`, after it has taken from the second what it lacks of `wanted` bytes

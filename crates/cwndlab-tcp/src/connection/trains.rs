@@ -21,7 +21,14 @@ impl Connection {
             self.sender.snd.nxt = start;
             return Ok(Piece { start, len: (end - start).min(mss) as u32 });
         }
-        let piece = self.sender.next_piece(cfg, &mut self.recovery)?;
+        let piece = match self.sender.next_piece(cfg, &mut self.recovery) {
+            Err(Wait::PeerWindow) => {
+                let (next, _) = self.what_decides(cfg, now, start);
+                self.change_trains(|trains, written| trains.grow(&next, written));
+                return Err(Wait::PeerWindow);
+            }
+            piece => piece?,
+        };
         if piece.len == 0 || self.sender.socket().is_some() {
             return Ok(piece);
         }
@@ -89,14 +96,9 @@ impl Connection {
     /// Begins a train with this piece, unless it waits.
     fn begin_train_of(&mut self, cfg: &TcpConfig, now: Time, piece: Piece) -> Result<Piece, Wait> {
         let (next, waiting) = self.what_decides(cfg, now, piece.start);
-        let written = self.sender.snd.end;
-        let una = self.sender.snd.una;
-        let Some(trains) = self.sender.trains_mut() else { return Ok(piece) };
-        trains.forget(una);
-        let begun = trains.begin(&next, &waiting, written);
-        if let (Some((from, to)), Some(buffer)) = (trains.take_grown(), self.sender.buffer_mut()) {
-            buffer.move_push(from, to);
-        }
+        let Some(begun) = self.change_trains(|trains, written| trains.begin(&next, &waiting, written)) else {
+            return Ok(piece);
+        };
         match begun {
             Ok(end) => {
                 if self.sender.trains().is_some_and(Trains::checks_space) {
@@ -113,6 +115,19 @@ impl Connection {
             Err(Deferred::PeerWindow) => Err(Wait::PeerWindow),
             Err(Deferred::Application) => Err(Wait::Application),
         }
+    }
+
+    /// Changes the trains; what was written ends at the position that `change` is given. PSH stays with an `sk_buff` that has
+    /// grown.
+    fn change_trains<T>(&mut self, change: impl FnOnce(&mut Trains, u64) -> T) -> Option<T> {
+        let (una, written) = (self.sender.snd.una, self.sender.snd.end);
+        let trains = self.sender.trains_mut()?;
+        trains.forget(una);
+        let changed = change(trains, written);
+        if let (Some((from, to)), Some(buffer)) = (trains.take_grown(), self.sender.buffer_mut()) {
+            buffer.move_push(from, to);
+        }
+        Some(changed)
     }
 
     /// What a train waits for, if one does.
