@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 use cwndlab_units::Time;
 
-/// Maximum bytes of an `sk_buff` (`sk_dst_gso_max_size`).
-const MOST_BYTES: u64 = (1 << 16) - 257;
+use crate::pacing::MOST_BYTES;
+
 /// Up to this window of the peer, an `sk_buff` may be as large (`TCP_MSS_DEFAULT`); beyond, half as large.
 const SMALL_WINDOW: u64 = 536;
 /// `net.ipv4.tcp_tso_win_divisor`: this fraction of the window does not wait.

@@ -17,6 +17,7 @@ use super::{AckKind, AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start
 use crate::clock::Clock;
 use crate::config::{RecoveryKind, TcpConfig};
 use crate::flight::LostSegment;
+use crate::pacing::MOST_BYTES;
 use crate::windowed_max::WindowedMax;
 use crate::Rng;
 use aggregation::Aggregation;
@@ -53,9 +54,8 @@ const GROWTH: u64 = UNIT * 5 / 4;
 const FULL_ROUNDS: u32 = 3;
 /// `bbr_min_tso_rate` in bytes per second. At lower rates a train (the segments sent at once) has one segment.
 const ONE_SEGMENT_RATE: u64 = 1_200_000 >> 3;
-/// `sk_pacing_shift`, `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER` and the limit in `bbr_tso_segs_goal`.
+/// `sk_pacing_shift`, and the limit in `bbr_tso_segs_goal`.
 const TRAINS_PER_SECOND: u64 = 1 << 10;
-const MOST_TRAIN_BYTES: u64 = 65_536 - 1 - 320;
 const MOST_TRAIN_PACKETS: u64 = 0x7f;
 
 /// `bbr_rate_bytes_per_sec`: a rate times a gain, less 1 %, in bytes per second.
@@ -224,7 +224,7 @@ impl Bbr {
 
     /// `bbr_tso_segs_goal`
     fn train(&self) -> u64 {
-        let bytes = (self.pacing_rate / TRAINS_PER_SECOND).min(MOST_TRAIN_BYTES);
+        let bytes = (self.pacing_rate / TRAINS_PER_SECOND).min(MOST_BYTES);
         (bytes / self.mss).max(self.least_train()).min(MOST_TRAIN_PACKETS)
     }
 

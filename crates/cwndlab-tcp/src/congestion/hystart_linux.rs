@@ -3,6 +3,8 @@
 
 use cwndlab_units::Time;
 
+use crate::pacing::MOST_BYTES;
+
 // Constants of the kernel's tcp_cubic.c.
 const LOW_WINDOW_SEGMENTS: u32 = 16;
 const MIN_SAMPLES: u8 = 8;
@@ -11,9 +13,9 @@ const DELAY_MAX_US: u32 = 16_000;
 /// ACKs at most this far apart belong to the same train.
 const ACK_DELTA_US: u32 = 2_000;
 /// Upper bound of the time added to the minimum RTT for the sender's own bursts, and the bytes of four bursts
-/// (`hystart_ack_delay`; a burst is 64 KiB less `MAX_TCP_HEADER` and a byte).
+/// (`hystart_ack_delay`).
 const MOST_SEND_DELAY_US: u64 = 1_000;
-const FOUR_BURSTS_BYTES: u64 = 4 * (65_536 - 1 - 320);
+const FOUR_BURSTS_BYTES: u64 = 4 * MOST_BYTES;
 /// No measurement in this round.
 const NONE: u32 = u32::MAX;
 

@@ -5,6 +5,7 @@ use cwndlab_units::Time;
 use super::sample::Sample;
 use super::{bytes_in, scaled, whole, Bbr3, State, LEAST_SEGMENTS, NONE};
 use crate::congestion::{Grant, Quantum};
+use crate::pacing::MOST_BYTES;
 
 /// 1 - `PacingMarginPercent`
 pub(super) const MARGIN: f64 = 0.99;
@@ -19,10 +20,9 @@ const UP_GAIN: f64 = 1.25;
 const QUANTUM_TIME: Time = Time::from_millis(1);
 const MOST_QUANTUM: u64 = 64 * 1024;
 const LEAST_QUANTUM_SEGMENTS: u64 = 2;
-/// Google's BBR v3 branch: `sk_pacing_shift`, `tso_rtt_shift` and `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`
+/// Google's BBR v3 branch: `sk_pacing_shift` and `tso_rtt_shift`.
 const TRAINS_PER_SECOND: u64 = 1 << 10;
 const NEAR_SHIFT: u32 = 9;
-const MOST_TRAIN: u64 = 65_536 - 1 - 320;
 /// The round trip assumed before the first measurement (`InitPacingRate`).
 const NOMINAL_RTT: Time = Time::from_millis(1);
 
@@ -110,7 +110,7 @@ impl Bbr3 {
         if self.is.linux_trains {
             let halvings = (self.min_rtt.get().as_nanos() / 1000) >> NEAR_SHIFT;
             let near = if halvings < 32 { (1 << 16) >> halvings } else { 0 };
-            let bytes = (self.pacing_rate / TRAINS_PER_SECOND + near).min(MOST_TRAIN);
+            let bytes = (self.pacing_rate / TRAINS_PER_SECOND + near).min(MOST_BYTES);
             return (bytes / self.mss * self.mss).max(least);
         }
         bytes_in(self.pacing_rate, QUANTUM_TIME).min(MOST_QUANTUM).max(least)
