@@ -17,8 +17,8 @@ const AVOIDANCE_PERCENT: u64 = 120;
 const TRAINS_PER_SECOND: u64 = 1 << 10;
 /// `tcp_min_tso_segs`
 const LEAST_SEGMENTS: u32 = 2;
-/// Maximum bytes of a train (`sk_dst_gso_max_size`: 64 KiB less `MAX_TCP_HEADER` of a kernel with wireless devices, and a byte).
-pub(crate) const MOST_BYTES: u64 = 65_536 - 1 - 320;
+/// Maximum bytes of a train (`sk_dst_gso_max_size`: 64 KiB less `MAX_TCP_HEADER` and a byte).
+pub(crate) const MOST_BYTES: u64 = 65_536 - 1 - 192;
 /// `tcp_tso_rtt_log`: on paths with a small RTT, trains are larger by [`MOST_BYTES`], halved once for each 2^9 us of
 /// the minimum RTT. After 32 or more halvings, nothing is added.
 const NEAR_BITS: u32 = 9;

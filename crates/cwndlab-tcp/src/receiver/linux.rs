@@ -85,7 +85,8 @@ impl Receiver {
             let echo = new.timestamps.then_some(new.seg.ts_ecr);
             let (grew, allocated) = match arrival {
                 Arrival::Beyond if new.sack => buffer.on_beyond(now, new.seg, mss, held, echo),
-                Arrival::Old | Arrival::Beyond => (false, buffer.allocated(held, TunedBuffer::memory_of(new.seg))),
+                Arrival::Beyond => (false, buffer.allocated(held, TunedBuffer::memory_of(new.seg))),
+                Arrival::Old => (false, buffer.allocated(held, 0)),
                 Arrival::InOrder(_) | Arrival::Partial(_) | Arrival::Filling(_) => {
                     buffer.on_in_order(now, new.seg, mss, new.end, held, (window, echo))
                 }
