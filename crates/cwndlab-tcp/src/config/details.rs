@@ -68,6 +68,8 @@ details! {
     /// A DSACK counts for RACK only after reordering, not for a probe, and not if more segments are reported than were
     /// retransmitted (`tcp_dsack_seen`).
     doubts_dsacks
+    /// A segment that arrived twice counts as delivered once more (`tcp_dsack_seen`, `sack_delivered`).
+    counts_dsacked
     /// Only a DSACK for the probe shows that the probe and its original have arrived (`FLAG_DSACK_TLP`).
     matches_dsack_of_probe
     /// A partial ACK that shows by its timestamp that a repair was not needed counts as reordering

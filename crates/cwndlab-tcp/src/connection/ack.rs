@@ -173,6 +173,10 @@ impl Connection {
         let blocks = options.filter(|seg| seg.sack.len > 0);
         let prior = (self.sender.snd.flight_size(), self.in_flight_measured());
         let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(cfg, seg, blocks);
+        let twice = dsack.filter(|_| cfg.counts_dsacked() && ack >= una as i64).map_or(0, |(start, end)| end - start);
+        if let Some(rate) = self.sender.outstanding.rate().filter(|_| twice > 0) {
+            rate.arrive_twice(twice, twice.div_ceil(u64::from(self.sender.snd.mss)));
+        }
         let blocks = blocks.filter(|_| self.agreed.sack);
         let sacked_bytes = blocks.map_or(0, |seg| self.learn_sack(cfg, seg));
         let (acked_bytes, known) = if is_new { self.acknowledge(ack as u64) } else { (0, 0) };
@@ -195,7 +199,7 @@ impl Connection {
             let by_duplicates = u64::from(s.snd.dup_acks) * u64::from(s.snd.mss);
             report.fresh_bytes -= by_duplicates.min(acked_bytes - acked_bytes.min(u64::from(s.snd.mss)));
         } else if is_new {
-            report.fresh_bytes = delivered_bytes;
+            report.fresh_bytes = delivered_bytes + twice;
         }
         (report.sacked_bytes, report.delivered_bytes, report.rate) = (sacked_bytes, delivered_bytes, rate);
         (report.ece, report.ce_bytes, report.ce_packets) = (feedback.ece, feedback.ce_bytes, feedback.ce_packets);

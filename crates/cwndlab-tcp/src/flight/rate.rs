@@ -177,6 +177,12 @@ impl RateSampler {
         }
     }
 
+    /// Counts what arrived twice as delivered once more.
+    pub fn arrive_twice(&mut self, bytes: u64, packets: u64) {
+        self.delivered += bytes;
+        self.delivered_packets += packets;
+    }
+
     /// Takes the sample of an ACK, after its blocks have been processed (`tcp_rate_gen`). Returns `None` if the ACK
     /// reports nothing new, or if the interval is shorter than the minimum round trip.
     pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> Option<RateSample> {

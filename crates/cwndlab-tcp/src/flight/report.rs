@@ -34,7 +34,7 @@ pub struct AckReport {
     pub sacked_bytes: u64,
     /// Payload bytes newly known to have arrived: acknowledged or reported, and not known before.
     pub delivered_bytes: u64,
-    /// For an ACK of new data: with SACK, `delivered_bytes`; without SACK, the part of `acked_bytes` whose arrival no
+    /// For an ACK of new data: with SACK, `delivered_bytes`, and in Linux what arrived twice; without SACK, the part of `acked_bytes` whose arrival no
     /// duplicate ACK had reported. 0 for other ACKs.
     pub fresh_bytes: u64,
     /// The part of `delivered_bytes` that the receiver reports as marked CE. An ACK with ECE reports everything that it
