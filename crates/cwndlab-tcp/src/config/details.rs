@@ -79,6 +79,9 @@ details! {
     ignores_echo_of_sacked
     /// RACK looks for losses only if an ACK has told something new (`tcp_rack_mark_lost`).
     detects_on_news
+    /// A DSACK widens the reordering window if something newly reported was sent after the last that did
+    /// (`tcp_rack_update_reo_wnd`).
+    widens_by_send_times
     /// A repair whose reduction is undone does not count for the reordering window (`tcp_try_undo_recovery`).
     skips_undone_repairs
     /// A loss that the reordering timer finds counts one segment as delivered (`tcp_rack_reo_timeout`).

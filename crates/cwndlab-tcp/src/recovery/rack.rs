@@ -8,6 +8,7 @@ mod tail;
 mod timer;
 mod undo;
 mod usage;
+mod widening;
 
 use cwndlab_units::Time;
 
@@ -21,9 +22,7 @@ use timer::Deadlines;
 use undo::Evidence;
 pub(crate) use usage::Stop;
 use usage::Usage;
-
-/// Number of recoveries without a DSACK after which the reordering window is reset (RFC 8985, section 6.2, step 4).
-const PERSIST: u8 = 16;
+use widening::Widening;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Phase {
@@ -52,6 +51,8 @@ struct Arrivals {
     original: bool,
     /// Round trip of the first segment that SACK newly reports.
     reported_rtt: Option<Time>,
+    /// When the segment was sent that was sent last.
+    newest_sent: Option<Time>,
 }
 
 /// Bytes of a range that arrived twice, according to DSACK.
@@ -122,12 +123,8 @@ pub(crate) struct Rack {
     reorderings: u32,
     /// Largest reordering observed, in segments; 0 if there was none.
     reordering: u32,
-    /// `RACK.reo_wnd_mult`: the reordering window, in quarters of the minimum round trip.
-    multiplier: u32,
-    /// `RACK.reo_wnd_persist`: how many more repairs without a DSACK reset `multiplier` to 1.
-    persist: u8,
-    /// `RACK.dsack_round`: the end of the data sent when a DSACK last widened the window; `None` once it is acknowledged.
-    dsack_round: Option<u64>,
+    /// The reordering window, in quarters of the minimum round trip.
+    widening: Widening,
     /// Segments that arrived twice, according to DSACK.
     twice: u32,
     /// `TLP.end_seq`; `None` if no probe is outstanding.
@@ -144,7 +141,7 @@ pub(crate) struct Rack {
 
 impl Rack {
     pub fn new() -> Self {
-        Rack { multiplier: 1, persist: PERSIST, measured: true, ..Rack::default() }
+        Rack { measured: true, ..Rack::default() }
     }
 
     /// Linux's recovery of a connection without SACK.
@@ -199,7 +196,8 @@ impl Rack {
         self.measured |= measured.is_some();
         let reported_rtt = rtts.reported.map(|rtts| rtts.0);
         let advanced = ack.kind == AckKind::New;
-        Arrivals { now: ack.now, advanced, delivered: bytes, reported, original, reported_rtt }
+        let newest_sent = v.flight.arrived().iter().map(|arrived| arrived.sent.at).max();
+        Arrivals { now: ack.now, advanced, delivered: bytes, reported, original, reported_rtt, newest_sent }
     }
 
     /// Returns how much the window may grow for an ACK that acknowledges no new data. On a path known to reorder, data
@@ -220,7 +218,12 @@ impl Rack {
         let of_probe = self.is_probe(ack.dsack, v.s.mss);
         // In Linux a probe's DSACK does not count, nor any before reordering was seen (`tcp_dsack_seen`).
         let counts = !v.cfg.doubts_dsacks() || (self.reorderings > 0 && !of_probe);
-        self.adapt(v.s, ack.dsack.is_some() && counts);
+        let dsack = ack.dsack.is_some() && counts;
+        if v.cfg.widens_by_send_times() {
+            self.widening.note_sent(ack.now, dsack, arrivals.newest_sent);
+        } else {
+            self.widening.note(dsack, v.s.una, v.s.max);
+        }
         self.end_probe(v, ack, delivered, of_probe, &mut changes);
         if advanced || (self.phase == Phase::Recovery && v.cfg.ends_episode_of_echo()) {
             self.end_episode(v, ack.echoed_stamp, &mut changes);
@@ -288,30 +291,11 @@ impl Rack {
         }
     }
 
-    /// Widens the reordering window once per round with a DSACK (RFC 8985, section 6.2, step 4).
-    fn adapt(&mut self, s: &SendState, dsack: bool) {
-        self.end_dsack_round(s.una);
-        if self.dsack_round.is_none() && dsack {
-            self.dsack_round = Some(s.max);
-            self.multiplier += 1;
-            self.persist = PERSIST;
-        }
-    }
-
-    /// Ends the round of a DSACK once the data that was outstanding at its beginning is acknowledged.
-    fn end_dsack_round(&mut self, una: u64) {
-        self.dsack_round = self.dsack_round.filter(|&end| una < end);
-    }
-
-    /// Counts the end of a repair of losses, and resets the reordering window after 16 without a DSACK (RFC 8985,
-    /// section 6.2, step 4). Linux does not count those whose reduction is undone (`tcp_try_undo_recovery`).
+    /// Counts the end of a repair of losses. Linux does not count those whose reduction is undone
+    /// (`tcp_try_undo_recovery`).
     fn count_repair(&mut self, cfg: &TcpConfig, undone: bool) {
-        if cfg.skips_undone_repairs() && undone {
-            return;
-        }
-        self.persist = self.persist.saturating_sub(1);
-        if self.persist == 0 {
-            self.multiplier = 1;
+        if !(cfg.skips_undone_repairs() && undone) {
+            self.widening.count_repair();
         }
     }
 
@@ -321,7 +305,7 @@ impl Rack {
         if self.reorderings == 0 && (repairs || flight.tally().sacked >= cfg.dup_thresh) {
             return Time::ZERO;
         }
-        (quarter(cfg, s) * u64::from(self.multiplier)).min(counted_time(cfg, s.rtt.srtt(&cfg.rto)))
+        (quarter(cfg, s) * self.widening.multiplier()).min(counted_time(cfg, s.rtt.srtt(&cfg.rto)))
     }
 
     /// `RACK_detect_loss` (RFC 8985, section 6.2, step 5). Returns whether a loss was detected.
@@ -445,7 +429,7 @@ impl Rack {
     pub fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> WindowChange {
         // Linux allows no time for reordering here (`tcp_timeout_mark_lost`).
         let waits = self.reorderings > 0 && !v.cfg.loses_all_at_timeout();
-        let window = if waits { quarter(v.cfg, v.s) * u64::from(self.multiplier) } else { Time::ZERO };
+        let window = if waits { quarter(v.cfg, v.s) * self.widening.multiplier() } else { Time::ZERO };
         v.flight.lose_overdue(self.rtt + window, now);
         v.s.nxt = v.s.max; // the record, not `nxt`, shows which segments are lost
         self.phase = Phase::Loss;

@@ -16,11 +16,7 @@ impl Rack {
     /// Does what [`Rack::on_ack`] would for an ACK that acknowledges and reports nothing, while nothing is
     /// outstanding. Returns false, with no effect, if `on_ack` might do more.
     pub fn take_idle(&mut self) -> bool {
-        if self.phase != Phase::Open
-            || self.probe_end.is_some()
-            || self.dsack_round.is_some()
-            || self.evidence.is_open()
-        {
+        if self.phase != Phase::Open || self.probe_end.is_some() || self.widening.is_open() || self.evidence.is_open() {
             return false;
         }
         (self.new_only, self.advanced) = (false, false);
@@ -47,7 +43,8 @@ impl Rack {
             && !(self.by_duplicates && s.dup_acks > 0)
             && self.fack <= s.una
             && self.deadlines.reordering.is_never() // nothing outstanding was sent before `newest`
-            && !self.evidence.explained();
+            && !self.evidence.explained()
+            && !self.widening.is_pending();
         if !calm {
             return None;
         }
@@ -63,7 +60,7 @@ impl Rack {
         if !self.by_duplicates && sent_after((last.at, last.end), self.newest) {
             self.newest = (last.at, last.end);
         }
-        self.end_dsack_round(ack);
+        self.widening.end_round(ack);
         self.deadlines.probed_at = Time::MAX;
         s.dup_acks = 0;
         let first = if last.first_at == last.at { rtt } else { cfg.elapsed(last.first_at, now) };
