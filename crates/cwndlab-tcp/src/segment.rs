@@ -3,6 +3,8 @@
 //! Sequence numbers in a segment are the wire's 32 bits and wrap. The endpoint converts them to 64-bit stream positions
 //! (the SYN has position 0, the first byte of data position 1).
 
+use crate::sequence::from_wire;
+
 /// TCP header flags (RFC 9293, section 3.1; ECE and CWR from RFC 3168, section 6.1) at their positions in the header.
 /// Only AE has another position: in the header it is to the left of CWR, and here it takes the place of URG, because
 /// urgent data is not modelled.
@@ -154,6 +156,19 @@ pub struct Segment {
     pub sack: SackBlocks,
     /// AccECN option.
     pub accecn: Option<AccEcnOption>,
+}
+
+impl Segment {
+    /// Returns the range that this segment reports as received twice: by RFC 2883, section 4, the first SACK block, if it lies
+    /// below the ACK or within the second block. `iss`, `una`: of the end that receives this.
+    pub(crate) fn received_twice(&self, iss: u32, una: u64) -> Option<(u64, u64)> {
+        let at = |wire: u32| from_wire(iss, wire, una);
+        let blocks = self.sack.as_slice();
+        let first = blocks.first()?;
+        let within = blocks.get(1).is_some_and(|second| at(first.0) >= at(second.0) && at(first.1) <= at(second.1));
+        let known = within || at(first.1) <= at(self.ack);
+        (known && at(first.0) > 0 && at(first.0) < at(first.1)).then(|| (at(first.0) as u64, at(first.1) as u64))
+    }
 }
 
 impl From<Header> for Segment {

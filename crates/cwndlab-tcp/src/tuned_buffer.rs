@@ -6,20 +6,20 @@
 //! the allocator provides, as with tun devices. The share of payload in the memory determines how much of the buffer
 //! may be advertised.
 
+mod held;
 mod memory;
-mod unread;
 
 use cwndlab_units::Time;
 
 use crate::ack_policy::arrival::NextSegment;
 use crate::clock::Clock;
 use crate::config::{ReceiveTuning, TcpConfig};
-use crate::reassembly::Reassembly;
 use crate::segment::Header;
 use crate::segment_size::SegmentSize;
-use memory::{memory, room_after};
+pub(crate) use held::Held;
+use held::Unread;
+use memory::memory;
 pub(crate) use memory::{HEAD_BYTES, TAIL_BYTES};
-use unread::Unread;
 
 /// Bits right of the binary point in the share of payload (`TCP_RMEM_TO_WIN_SCALE`), and the initial share.
 const SHARE_BITS: u32 = 8;
@@ -94,19 +94,6 @@ struct Known {
     one_segment: Window,
 }
 
-/// The data that occupies the buffer.
-#[derive(Clone, Copy)]
-pub(crate) struct Held<'a> {
-    /// In-order unread bytes.
-    pub unread: u32,
-    pub beyond: Option<&'a Reassembly>,
-}
-
-impl Held<'_> {
-    /// An empty buffer.
-    pub const NOTHING: Self = Held { unread: 0, beyond: None };
-}
-
 impl TunedBuffer {
     /// Returns the state before the handshake; `None` if the buffer has its full size from the beginning.
     pub fn of(cfg: &TcpConfig) -> Option<Self> {
@@ -164,48 +151,6 @@ impl TunedBuffer {
 
     fn memory_for(&self, window: u64) -> u64 {
         (window << SHARE_BITS) / u64::from(self.share)
-    }
-
-    /// Returns the memory of the data in the buffer, plus that of `one_more` segment. Unread data has that of the segments
-    /// that [`Self::keep`] was told; other data counts as if only the last segment were not full.
-    #[inline]
-    pub fn allocated(&self, held: Held, one_more: u32) -> u32 {
-        if held.unread == 0 && held.beyond.is_none() {
-            return one_more; // without a division
-        }
-        let kept = self.unread.as_ref().map_or(0, |unread| unread.memory());
-        let unread = if kept == 0 { u64::from(held.unread) } else { 0 };
-        let memory = kept + self.memory_of_bytes(unread + held.beyond.map_or(0, Reassembly::bytes));
-        (memory.min(u64::from(u32::MAX)) as u32).saturating_add(one_more)
-    }
-
-    /// Memory of so many bytes in full segments and a rest.
-    fn memory_of_bytes(&self, bytes: u64) -> u64 {
-        let full = self.size.full();
-        let (segments, rest) = (bytes / u64::from(full), (bytes % u64::from(full)) as u32);
-        let last = if rest == 0 { 0 } else { memory(rest + self.full_bytes.saturating_sub(full)) };
-        segments * u64::from(self.full_memory) + u64::from(last)
-    }
-
-    /// Keeps a segment in order that the application does not read at once, and the data behind the hole that it may have
-    /// filled, up to `nxt`.
-    pub fn keep(&mut self, seg: &Header, end: u64, nxt: u64) {
-        let unread = self.unread.get_or_insert_default();
-        unread.push(end, seg.len, (memory(seg.wire_bytes), room_after(seg.wire_bytes)));
-        let (full, headers) = (self.size.full(), self.full_bytes.saturating_sub(self.size.full()));
-        let mut from = end;
-        while from < nxt {
-            let len = u64::from(full).min(nxt - from) as u32;
-            from += u64::from(len);
-            unread.push(from, len, (memory(len + headers), room_after(len + headers)));
-        }
-    }
-
-    /// Frees the memory of the segments that have been read: the application has read up to `read`.
-    pub fn free_until(&mut self, read: u64) {
-        if let Some(unread) = &mut self.unread {
-            unread.free_until(read);
-        }
     }
 
     /// Returns the window that fits into the free part of the buffer (`tcp_space`).

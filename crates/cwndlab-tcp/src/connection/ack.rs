@@ -231,7 +231,7 @@ impl Connection {
     ) -> (Option<(u64, u64)>, Option<u32>, Time) {
         let Some(rack) = self.recovery.rack() else { return (None, None, Time::MAX) };
         self.sender.outstanding.begin_ack();
-        let dsack = blocks.and_then(|seg| dsack(seg, self.iss, self.sender.snd.una)).filter(|(start, end)| {
+        let dsack = blocks.and_then(|seg| seg.received_twice(self.iss, self.sender.snd.una)).filter(|(start, end)| {
             let segments = (end - start).div_ceil(u64::from(self.sender.snd.mss)) as u32;
             rack.believes_dsack(cfg, segments, self.stats.retransmits)
         });
@@ -491,15 +491,4 @@ pub(super) fn stamped_rtt(cfg: &TcpConfig, now: Time, echoed: u32) -> Time {
         return Time::from_micros(clock.age(now, echoed));
     }
     Time::from_millis((clock.micros(now) / 1000).saturating_sub(clock.stamped_ms(now, echoed)).max(1))
-}
-
-/// Returns the range that a segment reports as received twice: by RFC 2883, section 4, the first SACK block, if it lies
-/// below the ACK or within the second block.
-fn dsack(seg: &Segment, iss: u32, una: u64) -> Option<(u64, u64)> {
-    let at = |wire: u32| from_wire(iss, wire, una);
-    let first = seg.sack.as_slice().first()?;
-    let within =
-        seg.sack.as_slice().get(1).is_some_and(|second| at(first.0) >= at(second.0) && at(first.1) <= at(second.1));
-    let known = within || at(first.1) <= at(seg.ack);
-    (known && at(first.0) > 0 && at(first.0) < at(first.1)).then(|| (at(first.0) as u64, at(first.1) as u64))
 }

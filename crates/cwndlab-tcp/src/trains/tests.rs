@@ -80,6 +80,29 @@ fn an_sk_buff_grows_by_the_next_one() {
     assert_eq!((trains.last_bytes(1500, 9000), trains.count(0, 1500)), (7500, 2));
 }
 
+/// `tcp_write_xmit` looks at the peer's window after `tcp_grow_skb`, so an `sk_buff` that waits for the window grows by one more
+/// each time; where cwnd is full, it looks first, and none grows.
+#[test]
+fn an_sk_buff_that_waits_for_the_peers_window_grows_at_each_try() {
+    let mut trains = Trains::default();
+    for end in [700, 1500, 2300, 9000] {
+        trains.append(end, true);
+    }
+    trains.grow(&next(0, 10, 10, 2), 9000);
+    assert_eq!(trains.take_grown(), None, "cwnd is full");
+    let closed = next(0, 20, 10, 2);
+    trains.grow(&closed, 9000);
+    assert_eq!(
+        (trains.take_grown(), trains.count(0, 0)),
+        (Some((700, 1500)), 3),
+        "by one, though 2000 bytes are wanted"
+    );
+    trains.grow(&closed, 9000);
+    assert_eq!((trains.take_grown(), trains.count(0, 0)), (Some((1500, 2000)), 3));
+    trains.grow(&closed, 9000);
+    assert_eq!(trains.take_grown(), None, "it has two segments");
+}
+
 /// `tcp_mss_split_point`: a partial segment at the end of the window goes unless Nagle's algorithm holds it.
 #[test]
 fn a_train_ends_with_a_partial_segment_at_the_end_of_the_window() {

@@ -153,3 +153,56 @@ fn a_tight_window_is_rounded_down_to_the_scale_and_another_one_up() {
         assert!(tight > 50 && roomy > 50, "{tight} {roomy}");
     }
 }
+
+/// `tcp_eat_recv_skb`: each segment that waits occupies its own memory until its last byte is read; a short one that fits
+/// behind the one before it occupies none (`skb_try_coalesce`).
+#[test]
+fn unread_segments_occupy_their_own_memory_until_they_are_read_to_the_end() {
+    let mut buffer = established();
+    let mut nxt = 1;
+    let mut arrive = |buffer: &mut TunedBuffer, len: u32| {
+        let seg = Header { len, wire_bytes: len + 40, ..Header::default() };
+        let unread = (nxt - 1) as u32;
+        nxt += u64::from(len);
+        let (_, with) = buffer.on_in_order(MS(1), &seg, MSS, nxt, Held { unread, beyond: None }, (65_535, None));
+        buffer.keep(&seg, nxt, nxt);
+        let after = buffer.allocated(Held { unread: unread + len, beyond: None }, 0);
+        assert_eq!(with, after);
+        after
+    };
+    // 2304 bytes for a packet of 1500, 1280 for one of 205, 960 for one of 41. Behind 1500 bytes 164 are free, behind 205 435.
+    let memory = [MSS, 165, 300, MSS, 164, 1].map(|len| arrive(&mut buffer, len));
+    assert_eq!(memory, [2304, 3584, 3584, 5888, 5888, 6848]);
+    let mut after_read = |read: u64| {
+        buffer.free_until(1 + read);
+        buffer.allocated(Held { unread: 1, beyond: None }, 0)
+    };
+    let read = [1459, 1460, 1625, 1925, 3385, 3549].map(&mut after_read);
+    assert_eq!(read, [6848, 4544, 4544, 3264, 3264, 960]);
+}
+
+/// Data that a segment makes contiguous counts as full segments and a rest.
+#[test]
+fn what_lay_behind_a_hole_waits_as_full_segments_and_a_rest() {
+    let mut buffer = established();
+    let first = full();
+    buffer.on_in_order(MS(1), &first, MSS, 1461, Held { unread: 0, beyond: None }, (65_535, None));
+    buffer.keep(&first, 1461, 1461 + 2 * 1460 + 500);
+    let held = |unread| Held { unread, beyond: None };
+    assert_eq!(buffer.allocated(held(4880), 0), 3 * 2304 + 1280);
+    buffer.free_until(1461 + 1460);
+    assert_eq!(buffer.allocated(held(1960), 0), 2304 + 1280);
+    buffer.free_until(1461 + 2 * 1460 + 500);
+    assert_eq!(buffer.allocated(held(0), 7), 7);
+}
+
+/// `tcp_rcv_established`: an ACK without data notes its echo, so that data with the same echo is no round trip.
+#[test]
+fn the_echo_of_an_ack_without_data_is_no_round_trip_of_the_data_that_follows() {
+    let (mut buffer, mut read) = (established(), 1);
+    buffer.note_echo(MS(190), 120_000);
+    arrive(&mut buffer, MS(200), 1, &mut read, Some(MS(120)));
+    assert_eq!(buffer.rtt(), Time::ZERO);
+    arrive(&mut buffer, MS(210), 1, &mut read, Some(MS(121)));
+    assert_eq!(buffer.rtt(), MS(89));
+}

@@ -272,3 +272,22 @@ fn a_round_trip_from_a_timestamp_counts_milliseconds() {
         assert_eq!(rtt, Time::from_millis(rtt_ms), "{sent_us} {now_us}");
     }
 }
+
+/// `__tcp_ack_snd_check`: the ACK of a FIN waits if it would advertise a smaller window than the last one, as unread data
+/// fills the buffer. The next read sends it (`__tcp_cleanup_rbuf`).
+#[test]
+fn the_ack_of_a_fin_waits_for_the_window_of_a_slow_reader() {
+    let cfg = TcpConfig { receive_buffer_bytes: 40_000, ..linux() };
+    let arrives = "0.100 < data 16000-17000\n0.102 < fin at 17000\n";
+    server(&cfg, &format!("{}{arrives}0.102 > ack 17001", quick(16)));
+    server(&cfg, &format!("{}0.099 manual\n{arrives}0.110 read 1000\n0.110 > ack 17001", quick(16)));
+}
+
+/// `tcp_send_dupack`: a segment that arrives again with the FIN is reported with the FIN's sequence number.
+#[test]
+fn a_duplicate_with_the_fin_is_reported_with_its_sequence_number() {
+    let cfg = TcpConfig { dsack: true, sack: true, ..linux() };
+    let arrives = "0 < data 0-1000\n0 > ack 1000\n0.010 < fin data 1000-1500\n";
+    server(&cfg, &format!("{arrives}0.020 < fin data 1000-1500\n0.020 > ack 1501 sack 1000-1501"));
+    server(&cfg, &format!("{arrives}0.020 < data 1000-1500\n0.020 > ack 1501 sack 1000-1500"));
+}

@@ -227,3 +227,23 @@ fn without_sack_linux_counts_arrivals_by_duplicate_acks() {
     assert_eq!(counts("0.13 < ack 0"), (CongestionState::Recovery, 4, 1, Some(1)));
     assert_eq!(counts("0.2 < ack 3000"), (CongestionState::Recovery, 1, 1, Some(0)));
 }
+
+/// `tcp_dsack_seen`: what arrived twice counts as delivered once more, so that after a timeout the window opens by it, too.
+#[test]
+fn a_segment_that_arrived_twice_opens_the_window_once_more() {
+    let cwnd = |linux_details: bool, twice: &str| {
+        let cfg = TcpConfig {
+            linux_details,
+            dsack: true,
+            slow_start_limit_segments: 0,
+            initial_window: InitialWindow::Segments(10),
+            ..recovering(RecoveryKind::Rack)
+        };
+        let mut script = Script::new(&cfg, Connection::client(&cfg, ISS, Time::ZERO));
+        script.run(&format!("0 write 10000\n{}1 > data 9000-10000\n2 > data 0-1000", sends("0", 0..10_000)));
+        script.take(Time::from_millis(2300), &format!("ack 2000{twice}"));
+        script.end.cwnd_bytes()
+    };
+    assert_eq!(cwnd(true, " sack 0-1000") - cwnd(true, ""), 1000);
+    assert_eq!(cwnd(false, " sack 0-1000"), cwnd(false, ""));
+}

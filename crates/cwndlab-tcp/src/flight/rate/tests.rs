@@ -17,3 +17,10 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_arrived_twice_counts_in_bytes_and_packets() {
+    let mut sampler = RateSampler { delivered: 500, delivered_packets: 1, ..RateSampler::default() };
+    sampler.arrive_twice(2500, 3);
+    assert_eq!((sampler.delivered_bytes(), sampler.delivered_packets), (3000, 4));
+}

@@ -20,40 +20,23 @@ fn the_reordering_window_grows_once_a_round_with_dsack_up_to_the_smoothed_round_
     let cfg = Profile::Linux6.config();
     let ((mut s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::new() });
     for (round, window) in [50, 75, 100, 100].into_iter().enumerate() {
-        rack.adapt(&s, true);
-        rack.adapt(&s, true); // a second DSACK in the same round
+        rack.widening.note(true, s.una, s.max);
+        rack.widening.note(true, s.una, s.max); // a second DSACK in the same round
         assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(window), "after {round} rounds");
         (s.una, s.max) = (s.max, s.max + 1000);
     }
 }
 
+/// `tcp_try_undo_recovery` does not count a repair that is undone.
 #[test]
-fn sixteen_recoveries_without_dsack_reset_the_reordering_window() {
-    let cfg = Profile::Linux6.config();
-    let ((mut s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::new() });
-    rack.adapt(&s, true);
-    (s.una, s.max) = (s.max, s.max + 1000);
-    for _ in 0..15 {
-        rack.count_repair(&cfg, false);
-        rack.adapt(&s, false); // an ACK that ends no recovery
+fn a_repair_that_is_undone_does_not_make_the_window_narrow_again() {
+    for (details, narrow) in [(true, false), (false, true)] {
+        let cfg = TcpConfig { linux_details: details, ..Profile::Linux6.config() };
+        let ((s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::new() });
+        rack.widening.note(true, s.una, s.max);
+        (0..16).for_each(|_| rack.count_repair(&cfg, true));
+        assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(if narrow { 25 } else { 50 }));
     }
-    assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(50));
-    rack.count_repair(&cfg, false);
-    assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(25));
-}
-
-#[test]
-fn a_dsack_restarts_the_count_of_recoveries_after_which_the_window_is_reset() {
-    let cfg = Profile::Linux6.config();
-    let ((mut s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::new() });
-    for _ in 0..2 {
-        rack.adapt(&s, true);
-        (s.una, s.max) = (s.max, s.max + 1000);
-        (0..15).for_each(|_| rack.count_repair(&cfg, false));
-    }
-    assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(75));
-    rack.count_repair(&cfg, false);
-    assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(25));
 }
 
 #[test]
