@@ -95,7 +95,7 @@ impl Connection {
         let peer = if seg.mss == 0 { DEFAULT_MSS } else { u32::from(seg.mss) };
         self.set_mss(cfg, cfg.mss.min(peer));
         let mss = if seg.flags.has(Flags::ACK) { cfg.mss } else { self.offered_mss(cfg) };
-        self.receiver.edge = 1 + u64::from(self.receiver.first_window(cfg, mss));
+        self.receiver.open_window(cfg, mss);
     }
 
     /// Establishes the connection; called when our SYN is acknowledged.

@@ -40,10 +40,20 @@ impl Receiver {
         self.ack_now |= seg.flags.has(Flags::CWR);
     }
 
-    /// Returns the window for a SYN or SYN-ACK, if the peer's segments have at most `mss` bytes.
+    /// Returns the window in a SYN or SYN-ACK, which is not scaled, if the peer's segments have at most `mss` bytes.
     pub fn first_window(&self, cfg: &TcpConfig, mss: u32) -> u32 {
         let most = cfg.receive_buffer_bytes.min(0xffff) as u32;
         self.policy.buffer().map_or(most, |buffer| buffer.first_window(mss).min(most))
+    }
+
+    /// Opens the first window. With scaling, Linux's is as large as the buffer allows, though the SYN cannot say so
+    /// (`tcp_select_initial_window`).
+    pub fn open_window(&mut self, cfg: &TcpConfig, mss: u32) {
+        let window = match self.policy.buffer() {
+            Some(buffer) if self.shift_plus_1 > 0 => buffer.first_window(mss),
+            _ => self.first_window(cfg, mss),
+        };
+        self.edge = 1 + u64::from(window);
     }
 
     /// Returns the window advertised last, counted from the position acknowledged with it.
