@@ -93,11 +93,11 @@ impl Connection {
     /// section 2).
     fn is_duplicate(&self, seg: &Header, window_changed: bool, reported: Option<u64>) -> bool {
         let outstanding = self.sender.snd.max > self.sender.snd.una;
-        let bare = seg.len == 0 && !seg.flags.has(Flags::FIN) && !seg.flags.has(Flags::SYN);
+        let bare = is_bare(seg, window_changed);
         if self.agreed.sack && !self.recovery.counts_bare_acks() {
-            return outstanding && reported.map_or(bare && !window_changed, |bytes| bytes > 0);
+            return outstanding && reported.map_or(bare, |bytes| bytes > 0);
         }
-        outstanding && bare && !window_changed
+        outstanding && bare
     }
 
     /// Records the SACK blocks. Returns the bytes that they report for the first time. A block below the ACK reports a
@@ -206,6 +206,7 @@ impl Connection {
         (report.has_blocks, report.dsack) = (blocks.is_some(), dsack);
         (report.echoed_stamp, report.prior_min_rtt) = (echoed_stamp, prior_min_rtt);
         report.one_way_delay = options.filter(|_| !s.has_no_extra()).and_then(|seg| self.one_way_delay(seg));
+        report.is_bare = !is_new && is_bare(seg, window_changed);
         if ack < una as i64 {
             report.kind = AckKind::Old;
         } else if !is_new {
@@ -491,4 +492,9 @@ pub(super) fn stamped_rtt(cfg: &TcpConfig, now: Time, echoed: u32) -> Time {
         return Time::from_micros(clock.age(now, echoed));
     }
     Time::from_millis((clock.micros(now) / 1000).saturating_sub(clock.stamped_ms(now, echoed)).max(1))
+}
+
+/// Whether a segment carries neither data nor a new window.
+fn is_bare(seg: &Header, window_changed: bool) -> bool {
+    seg.len == 0 && !seg.flags.has(Flags::FIN) && !seg.flags.has(Flags::SYN) && !window_changed
 }

@@ -56,6 +56,8 @@ pub struct AckReport {
     pub snd_una: u64,
     /// SND.NXT after this ACK. Window laws use this to delimit rounds.
     pub snd_nxt: u64,
+    /// Whether the segment carries neither data nor news: it acknowledges nothing new and leaves the window as it was.
+    pub is_bare: bool,
     /// Whether the ACK carries SACK blocks.
     pub has_blocks: bool,
     /// The range that arrived twice, according to the ACK's first block (RFC 2883): first position, and one past the

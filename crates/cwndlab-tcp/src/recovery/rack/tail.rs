@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 
 use super::{Phase, Rack};
-use crate::congestion::{AckKind, AckReport, Changes, CongestionEvent, WindowChange};
+use crate::congestion::{AckReport, Changes, CongestionEvent, WindowChange};
 use crate::flight::SACKED;
 use crate::recovery::{Expiry, View};
 use crate::send_state::Piece;
@@ -73,9 +73,9 @@ impl Rack {
         let s = &v.s;
         let Some(probe_end) = self.probe_end.filter(|&end| s.una >= end) else { return };
         let beyond = s.una > probe_end;
-        // The original and the probe have both arrived, according to a DSACK or a duplicate ACK that delivers nothing.
+        // The original and the probe have both arrived, according to a DSACK or an ACK that carries and delivers nothing.
         let dsack = if v.cfg.matches_dsack_of_probe() { of_probe } else { ack.dsack.is_some() };
-        let both = dsack || (ack.kind != AckKind::New && delivered == 0);
+        let both = dsack || (ack.is_bare && delivered == 0);
         if !self.probe_repeats || both {
             self.probe_end = None;
         } else if beyond {
