@@ -75,7 +75,8 @@ impl Pace {
             return None;
         }
         let (cwnd, ssthresh) = (cc.cwnd(), cc.ssthresh());
-        let percent = if cwnd < ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
+        let unit = if cfg.paces_by_packets() { u64::from(snd.mss) } else { 1 };
+        let percent = if cwnd / unit < ssthresh / unit / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
         let window = cwnd.max(snd.flight()).max(u64::from(snd.mss));
         Some(product_over(window * percent, 10_000_000, srtt)) // 10^9 ns per second, over 100 %
     }

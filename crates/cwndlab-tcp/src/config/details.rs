@@ -91,6 +91,9 @@ details! {
     /// The minimum round trip is forgotten after a time, and short segments do not change it (`tcp_update_rtt_min`,
     /// `FLAG_ACK_MAYBE_DELAYED`).
     forgets_min_rtt
+    /// Packets decide whether cwnd is less than half of ssthresh, so that data is paced as in slow start
+    /// (`tcp_update_pacing_rate`).
+    paces_by_packets
     /// The probe and the timeout wait for the pacer (`tcp_pacing_delay`).
     waits_for_pacer
     /// Retransmissions precede new data once the pacer's timer has expired (`tcp_tsq_write`).
