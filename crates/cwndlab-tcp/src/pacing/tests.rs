@@ -33,6 +33,7 @@ fn the_rate_is_a_share_of_cwnd_a_round_trip() {
         ("slow start", 10, 0, 100_000, 200_000),
         ("slow start, below half of ssthresh", 9, 20, 100_000, 180_000),
         ("slow start, from half of ssthresh", 10, 20, 100_000, 120_000),
+        ("slow start, from half of ssthresh in whole packets", 10, 21, 100_000, 120_000),
         ("avoidance", 20, 20, 100_000, 240_000),
         ("a window below a segment counts as one", 0, 2, 100_000, 20_000),
     ] {
@@ -140,4 +141,14 @@ fn a_train_of_which_nothing_was_sent_does_not_end_the_lateness() {
     assert!(admits(&mut pacer, Time::from_micros(100_100), pace));
     pacer.charge(1000);
     assert_eq!(pacer.next(), Time::from_micros(100_600));
+}
+
+/// `tcp_update_pacing_rate` compares packets; by bytes, ten segments are less than half of 21.
+#[test]
+fn without_linuxs_details_bytes_decide_which_share_of_cwnd_is_sent() {
+    let cfg = TcpConfig { linux_details: false, initial_ssthresh_segments: 21, ..Profile::Linux6.config() };
+    let mut s = Sender::new(&cfg, 1000);
+    s.cc.change(&cfg, Time::ZERO, WindowChange::Window(10_000), 1000);
+    s.snd.rtt.on_sample(&cfg.rto, Time::from_secs(1), Time::from_millis(100), (0, 0));
+    assert_eq!(Pace::rate_of_window(&cfg, &s.snd, &s.cc), Some(200_000));
 }

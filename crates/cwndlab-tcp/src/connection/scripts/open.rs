@@ -269,3 +269,26 @@ fn the_initial_window_is_of_segments_that_the_peer_accepts() {
     );
     assert_eq!((end.state(), end.mtu(&cfg)), (State::Established, 1000 + cfg.header_bytes));
 }
+
+/// `tcp_select_initial_window`: where windows are scaled, the first one is as large as the buffer allows, though the SYN cannot
+/// say so; without scaling it is what the SYN says.
+#[test]
+fn the_first_scaled_window_is_larger_than_that_of_the_syn() {
+    let tuning = ReceiveTuning::Linux { initial_bytes: 262_144, most_bytes: 262_144 };
+    for (window_scale, edge) in [(true, 131_000), (false, 65_535)] {
+        let cfg = TcpConfig {
+            mss: 1000,
+            window_scale,
+            receive_tuning: tuning,
+            timestamps: false,
+            ..Profile::Linux6.config()
+        };
+        let mut end = Connection::client(&cfg, 0, Time::ZERO);
+        let syn = end.poll_transmit(&cfg, Time::ZERO).unwrap();
+        assert_eq!(syn.window, 65_535);
+        let header =
+            Header { flags: Flags::SYN | Flags::ACK, ack: 1, mss: 1000, window_scale_plus_1: 8, ..Header::default() };
+        end.handle_segment(&cfg, Time::ZERO, &Segment::from(header));
+        assert_eq!(end.receiver.edge, 1 + edge);
+    }
+}

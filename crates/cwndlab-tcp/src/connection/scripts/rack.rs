@@ -351,3 +351,26 @@ fn at_a_timeout_what_was_sent_little_more_than_a_round_trip_before_is_not_lost()
         &format!("{before} 1.61 > data 4000-5000\n1.62 < ack 5000"),
     );
 }
+
+/// `tcp_process_tlp_ack`: after an ACK of the probe, one that carries data does not show that the original arrived, too, so the
+/// next ACK of later data reduces the window; a bare duplicate does.
+#[test]
+fn only_an_ack_that_carries_nothing_shows_that_a_probe_was_needless() {
+    let cwnd = |between: &str| {
+        let cfg = TcpConfig {
+            linux_details: true,
+            initial_window: InitialWindow::Segments(4),
+            ..recovering(RecoveryKind::Rack)
+        };
+        let mut script = Script::new(&cfg, Connection::client(&cfg, ISS, Time::ZERO));
+        script.run(&format!("0 write 4000\n{}1 > data 3000-4000", sends("0", 0..4000)));
+        script.take(Time::from_millis(1100), "ack 4000");
+        script.take(Time::from_millis(1200), between);
+        script.end.write(1000);
+        script.poll();
+        script.out.clear();
+        script.take(Time::from_millis(1300), "ack 5000");
+        script.end.cwnd_bytes()
+    };
+    assert!(cwnd("data 0-100 ack 4000") < cwnd("ack 4000"));
+}
