@@ -31,15 +31,16 @@ impl Connection {
         }
     }
 
-    /// Receives the peer's FIN, which has arrived in order: requests an ACK and enters the state that follows.
-    pub(super) fn on_peer_fin(&mut self, cfg: &TcpConfig, now: Time) {
+    /// Receives the peer's FIN, which is in order: requests an ACK and enters the state that follows. `fills`: the FIN arrived
+    /// before, and a hole before it is filled (RFC 5681, section 4.2: acknowledge at once).
+    pub(super) fn on_peer_fin(&mut self, cfg: &TcpConfig, now: Time, fills: bool) {
         self.receiver.nxt += 1;
         let (nxt, is_open) = (self.receiver.nxt, matches!(self.state, State::SynReceived | State::Established));
         let holds = self.receiver.window_holds(cfg);
         let mut due = Due::Now;
         if let Some(linux) = self.receiver.policy.linux() {
             linux.on_fin();
-            if is_open {
+            if is_open && !fills {
                 due = linux.fin_due(cfg, now, &self.sender.snd.rtt, (nxt, holds));
             }
         }

@@ -203,7 +203,7 @@ impl Connection {
             }
         }
         if self.receiver.fin_at == NonZeroU64::new(self.receiver.nxt) {
-            self.on_peer_fin(cfg, now);
+            self.on_peer_fin(cfg, now, !seg.flags.has(Flags::FIN));
         }
     }
 
