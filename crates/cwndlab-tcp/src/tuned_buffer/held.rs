@@ -70,7 +70,7 @@ impl Unread {
 
 impl TunedBuffer {
     /// Returns the memory of the data in the buffer, plus that of `one_more` segment. Unread data has that of the segments
-    /// that [`Self::keep`] was told; other data counts as if only the last segment were not full.
+    /// that [`Self::keep`] got; other data counts as if only the last segment were not full.
     #[inline]
     pub fn allocated(&self, held: Held, one_more: u32) -> u32 {
         if held.unread == 0 && held.beyond.is_none() {
