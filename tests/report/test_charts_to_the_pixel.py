@@ -10,6 +10,7 @@ import pytest
 from cwndlab.report import canvas
 from cwndlab.report.drawing.chart import draw_svg
 from cwndlab.report.drawing.text import LARGE, SMALL, shorten, text_element, text_width
+from cwndlab.report.figures import Drawing
 
 AT = {"x": canvas.field("x:Q"), "y": canvas.field("y:Q")}
 ROWS = {"d": [{"x": 0.0, "y": 0.0}, {"x": 10.0, "y": 4.0}]}
@@ -246,3 +247,9 @@ def test_a_text_that_is_wide_enough_stays_and_quotes_are_plain() -> None:
     assert shorten("abc", 1000.0) == "abc" and shorten("abc", text_width("abc")) == "abc"
     assert text_element('"a"', 0, 0) == '<text transform="translate(0,0)">"a"</text>'
     assert (SMALL, LARGE) == (12, 13)
+
+
+@pytest.mark.parametrize(("width", "wide"), [(760, False), (761, True), (90, False)])
+def test_a_figure_wider_than_760_pixels_needs_the_whole_page(width: int, wide: bool) -> None:
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="9"></svg>'
+    assert Drawing("f", "F", None, "", svg, "").is_wide is wide

@@ -12,7 +12,7 @@ from cwndlab.base.errors import StudyError
 from cwndlab.report import looks
 from cwndlab.report.judge import Omitted, omissions
 from cwndlab.report.palette import DARK, PALETTE, find_colour_place
-from cwndlab.report.render import _with_safe_url, markdown_code, markdown_text
+from cwndlab.report.render import _with_safe_url, markdown_code, markdown_text, readme_html
 from cwndlab.report.verdict_files import _csv_line
 from cwndlab.report.wording import (
     Footnotes,
@@ -386,3 +386,15 @@ def test_a_report_links_only_to_the_web() -> None:
     ):
         view: Any = ReportView(**{**fields, "url": url})  # type: ignore[arg-type]
         assert _with_safe_url(view).url == (url if kept else "")
+
+
+def test_a_readme_keeps_its_emphasis_code_and_lists_and_loses_its_pictures() -> None:
+    html = readme_html("# Title\n\na **b** *c* `d`\\\n![alt](x.png) <i>\n\n- e\n\n###### deep\n\n## two\n")
+    assert html == (
+        "<p>a <strong>b</strong> <em>c</em> <code>d</code><br />\nalt &lt;i&gt;</p>\n"
+        "<ul>\n<li>e</li>\n</ul>\n<h6>deep</h6>\n<h3>two</h3>\n"
+    )
+    assert readme_html("") == "" and readme_html("no title") == "<p>no title</p>\n"
+    # Only a first heading is the title.
+    assert readme_html("a\n\n# b\n") == "<p>a</p>\n<h2>b</h2>\n"
+    assert readme_html("## a\n") == "<h3>a</h3>\n"
