@@ -210,3 +210,9 @@ def test_what_stands_in_for_a_wrong_list_is_new_each_time() -> None:
     other: dict[str, Any] = {"flows": 3}
     leave_out(other, ("flows",))
     assert other == before == {"flows": [{}]}
+
+
+def test_a_part_of_a_study_prints_as_it_is_made() -> None:
+    made = Keys(part=Inner(size=3), parts=[Inner(size=4), Inner()], words=["b"], count=1)
+    assert repr(made) == str(made)
+    assert repr(made) == "Keys(count=1, words=['b'], part=Inner(size=3), parts=[Inner(size=4), Inner()])"
