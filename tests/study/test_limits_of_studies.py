@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,14 @@ import pytest
 
 from cwndlab.api import Study
 from cwndlab.base.errors import StudyError
-from cwndlab.study import added_axes, document
+from cwndlab.study import added_axes, document, files
 from cwndlab.study.building import MAX_ITEMS, MAX_KEYS, MAX_TABLES, _depth, _unfit
 from cwndlab.study.congestion import congestion_control, default_ecn, is_unknown, spell_out
 from cwndlab.study.document import MAX_DEPTH, MAX_TEXT, Document, is_short, read_toml
+from cwndlab.study.network_form import Expanded, NetworkForm
 from cwndlab.study.place import Place, dotted_key
 from cwndlab.study.resolve import put, references, steps
+from cwndlab.study.shorthand import Dumbbell
 from small_study import TEXT, edited
 
 
@@ -332,3 +335,29 @@ def test_phases_that_a_quantity_misspells_are_listed_or_asked_for() -> None:
     with pytest.raises(StudyError) as error:
         Study.from_toml(edited(wrong, ("[probes]", '[phases]\nlate = ["0s", "50ms"]\n[probes]'))).plan()
     assert error.value.right == 'did you mean "late"?'
+
+
+def test_only_a_file_that_is_too_large_is_reported_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("x")
+
+    def refuse(path: Path, most: int) -> bytes:
+        raise OSError(errno.ENAMETOOLONG, "File name too long")
+
+    monkeypatch.setattr(files, "read_plain", refuse)
+    with pytest.raises(StudyError, match="the file cannot be read: File name too long"):
+        files.read_text(tmp_path / "a", what="a text")
+
+
+def test_several_rates_of_the_other_direction_are_in_mbit_per_s() -> None:
+    full = Expanded({})
+    given = {
+        "rate": "50Mbps",
+        "rtt": "40ms",
+        "flows": [{"cc": "reno"}],
+        "reverse": {"rate": ["5Mbps", "2Gbps"]},
+    }
+    NetworkForm(Dumbbell.model_validate(given), "dumbbell", full).write()
+    assert full.raw["axes"] == {"reverse_rate": {"title": "reverse", "unit": "Mbit/s", "values": [5, 2000]}}
+    assert full.raw["topology"]["links"][0]["reverse"] == {"rate": "{reverse_rate}Mbps"}
