@@ -162,3 +162,6 @@ impl AppSpec {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -91,6 +91,7 @@ fn an_event_after_the_end_stays() {
     let mut queue = EventQueue::new(0);
     queue.push(Time::from_nanos(5), 1);
     assert_eq!(pop(&mut queue, 0, 4), None);
+    assert!(!queue.is_empty());
     assert_eq!(pop(&mut queue, 0, 5), Some((5, 1)));
     assert!(queue.is_empty());
 }

@@ -8,6 +8,7 @@ mod limits;
 mod messages;
 mod packets;
 mod paths;
+mod setup;
 mod stacks;
 
 use cwndlab_net::queue::Regions;

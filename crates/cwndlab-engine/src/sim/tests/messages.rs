@@ -131,9 +131,9 @@ fn way_ns(payload: u64) -> u64 {
 
 #[test]
 fn a_message_has_the_delay_from_its_sending_to_its_arrival() {
-    let app = json!({"kind": "cbr", "rate_bps": 80_000, "packet_bytes": {"kind": "fixed", "value": 500}});
-    let mut scenario = office(app, 1);
-    for delays in [true, false] {
+    for (delays, from) in [(true, "client"), (false, "client")] {
+        let packet = json!({"kind": "fixed", "value": 500});
+        let mut scenario = office(json!({"kind": "cbr", "rate_bps": 80_000, "packet_bytes": packet, "from": from}), 1);
         scenario.probes.delays = delays;
         let seen = simulate(&scenario).run().unwrap().1;
         // One every 50 ms; those sent from 0 to 950 ms have arrived.
@@ -141,7 +141,7 @@ fn a_message_has_the_delay_from_its_sending_to_its_arrival() {
         let record = seen.record.unwrap();
         assert_eq!((record.segments_sent, record.drops, record.bytes_up), (21, 0, 0));
         for (k, &(now, way, delay, payload)) in (0..).zip(&seen.delays) {
-            assert_eq!((way, payload), (Way { connection: 0, from_client: true }, 472), "{k}");
+            assert_eq!((way, payload), (Way { connection: 0, from_client: from == "client" }, 472), "{k}");
             assert!(delay.as_nanos().abs_diff(way_ns(472)) <= 2, "{k}: {delay}");
             assert_eq!(now, Time::from_millis(50 * k) + delay);
         }
@@ -178,6 +178,7 @@ fn payloads_take_memory_only_while_they_are_in_flight() {
         let in_flight = summary.injected - summary.delivered - summary.dropped;
         assert!(summary.dropped > 100 && in_flight < 50, "{summary:?}");
         assert_eq!(simulation.outside.memory_bytes(), (64 << 10) + 1500 * in_flight);
+        assert_eq!(u64::from(simulation.conns[0].in_network), in_flight);
     }
     assert!(simulation.outside.has_messages(0) && !simulation.outside.has_messages(1));
     assert!(simulation.outside.has(0) && !simulation.outside.has(1));

@@ -167,6 +167,34 @@ fn dropped_and_duplicated_payloads_reach_their_end_intact() {
     assert_eq!(record.bytes_up, 20_000);
     assert!(record.retransmits > 3 && record.drops > 3, "{record:?}");
     assert_eq!(record.timeouts, record.retransmits);
+    // The transfer is all that the connection carries, and the client alone loses anything.
+    let object = log.objects[0];
+    assert!(record.retransmits - object.retransmits <= 1 && record.timeouts - object.timeouts <= 1, "{object:?}");
+    assert_eq!(record.established, Time::ZERO, "the toy's client needs no handshake");
+}
+
+/// Connections of their own slots: windows and bytes of both, and no memory once they are over.
+#[test]
+fn two_connections_of_a_stack_are_kept_apart() {
+    let mut scenario = toy(json!({}), r#"{"kind": "bernoulli", "p": 0.05}"#);
+    let mut second = scenario.traffic[0].clone();
+    (second.name, second.start_ns) = ("second".into(), Time::from_millis(7));
+    scenario.traffic.push(second);
+    scenario.probes.cwnd = true;
+    let (_, log) = run_toy(&scenario);
+    for connection in [0, 1] {
+        let windows: Vec<_> = log.windows.iter().filter(|(way, _)| way.connection == connection).collect();
+        let sizes: Vec<_> = windows.iter().map(|(_, sample)| sample.cwnd_bytes).collect();
+        assert_eq!(sizes, (1..=40).map(|k| k * SIZE as u64).collect::<Vec<_>>(), "{connection}");
+        let record = log.connections.iter().find(|one| one.connection == connection).unwrap();
+        assert_eq!((record.bytes_up, record.traffic), (20_000, connection));
+        assert!(record.retransmits > 0, "{record:?}");
+    }
+    let mut simulation = Simulation::new(&scenario, 1, 0, Log::default()).unwrap().with_stacks(Box::new(Toy));
+    simulation.run_until(Time::from_millis(20)).unwrap();
+    assert!(simulation.outside.memory_bytes() >= 2 * (64 << 10));
+    simulation.run_until(Time::from_secs(60)).unwrap();
+    assert_eq!((simulation.outside.memory_bytes(), simulation.free_conns.len()), (0, 2));
 }
 
 #[test]
