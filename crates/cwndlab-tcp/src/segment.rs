@@ -140,6 +140,11 @@ pub struct Header {
 }
 
 impl Header {
+    /// Whether the segment has neither data, nor SYN or FIN.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0 && !self.flags.has(Flags::SYN) && !self.flags.has(Flags::FIN)
+    }
+
     /// Whether the timestamp, which must be present, is older than this one (RFC 7323, section 5.2).
     #[inline]
     pub(crate) fn is_older_than(&self, stamp: u32) -> bool {

@@ -12,7 +12,7 @@ use crate::config::{RttSamples, TcpConfig};
 use crate::congestion::{AckKind, AckReport, AfterAck};
 use crate::flight::Flight;
 use crate::recovery::{Growth, Outcome};
-use crate::segment::{Flags, Header, Segment};
+use crate::segment::{Header, Segment};
 use crate::sequence::from_wire;
 use crate::timers::retransmit::Reason;
 
@@ -35,12 +35,12 @@ impl Connection {
             self.note_window(ack, seg);
         }
         self.sender.note_largest_window(seg.window);
-        if seg.len == 0 && ack > 1 && ack == self.sender.snd.max {
-            self.note_echo(now, seg);
-        }
         if ack > self.sender.snd.una {
             self.take_new_ack(cfg, now, seg, Some(seg));
         } else {
+            if ack > 1 {
+                self.note_echo(now, seg); // not that of the ACK that ends the handshake
+            }
             self.on_other_ack(cfg, now, seg, window_changed);
             self.make_room();
         }
@@ -93,7 +93,7 @@ impl Connection {
     /// section 2).
     fn is_duplicate(&self, seg: &Header, window_changed: bool, reported: Option<u64>) -> bool {
         let outstanding = self.sender.snd.max > self.sender.snd.una;
-        let bare = is_bare(seg, window_changed);
+        let bare = seg.is_empty() && !window_changed;
         if self.agreed.sack && !self.recovery.counts_bare_acks() {
             return outstanding && reported.map_or(bare, |bytes| bytes > 0);
         }
@@ -128,6 +128,7 @@ impl Connection {
         let report = self.account(cfg, now, seg, options, false);
         let outcome = self.decide(cfg, &report);
         self.stats.fast_retransmits += u32::from(outcome.began);
+        self.note_echo(now, seg);
         let s = &self.sender;
         if s.snd.una == s.snd.max && s.cc.cwnd() == 0 {
             // An ECN echo has closed cwnd, and only the timer opens it again (RFC 3168, section 6.1.2).
@@ -206,7 +207,7 @@ impl Connection {
         (report.has_blocks, report.dsack) = (blocks.is_some(), dsack);
         (report.echoed_stamp, report.prior_min_rtt) = (echoed_stamp, prior_min_rtt);
         report.one_way_delay = options.filter(|_| !s.has_no_extra()).and_then(|seg| self.one_way_delay(seg));
-        report.is_bare = !is_new && is_bare(seg, window_changed);
+        report.is_bare = !is_new && seg.is_empty() && !window_changed;
         if ack < una as i64 {
             report.kind = AckKind::Old;
         } else if !is_new {
@@ -251,9 +252,13 @@ impl Connection {
     }
 
     /// Notes the timestamp that an ACK of everything echoes: data that follows and echoes the same is no round trip for the
-    /// receive buffer (`tcp_rcv_established`, `rcv_rtt_last_tsecr`). An earlier ACK's is not that of the data that follows.
-    #[inline(never)]
+    /// receive buffer (`tcp_rcv_established`, `rcv_rtt_last_tsecr`). An earlier ACK's is not that of the data that follows, and
+    /// without RACK this end is not Linux's.
+    #[inline]
     pub(super) fn note_echo(&mut self, now: Time, seg: &Header) {
+        if seg.len > 0 || self.sender.snd.una < self.sender.snd.max || !self.recovery.detects_by_time() {
+            return;
+        }
         let echo = self.echoed_stamp(seg);
         if let (Some(buffer), Some(echo)) = (self.receiver.policy.buffer_mut(), echo) {
             buffer.note_echo(now, echo);
@@ -492,9 +497,4 @@ pub(super) fn stamped_rtt(cfg: &TcpConfig, now: Time, echoed: u32) -> Time {
         return Time::from_micros(clock.age(now, echoed));
     }
     Time::from_millis((clock.micros(now) / 1000).saturating_sub(clock.stamped_ms(now, echoed)).max(1))
-}
-
-/// Whether a segment carries neither data nor a new window.
-fn is_bare(seg: &Header, window_changed: bool) -> bool {
-    seg.len == 0 && !seg.flags.has(Flags::FIN) && !seg.flags.has(Flags::SYN) && !window_changed
 }

@@ -114,10 +114,7 @@ impl Connection {
         }
         let ack = self.sender.snd.una + acked;
         self.note_window(ack, seg);
-        if ack == self.sender.snd.max {
-            self.note_echo(now, seg);
-        }
-        if self.recovery.detects_by_time() && self.take_calm_ack_by_record(cfg, now, accurate, ack) {
+        if self.recovery.detects_by_time() && self.take_calm_ack_by_record(cfg, now, seg, accurate, ack) {
             return true;
         }
         let s = &self.sender;
@@ -195,7 +192,14 @@ impl Connection {
 
     /// Takes an ACK if it is calm, with RACK, which takes the round trip from its records of segments.
     #[inline(never)]
-    fn take_calm_ack_by_record(&mut self, cfg: &TcpConfig, now: Time, accurate: Option<&Segment>, ack: u64) -> bool {
+    fn take_calm_ack_by_record(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        seg: &Header,
+        accurate: Option<&Segment>,
+        ack: u64,
+    ) -> bool {
         let prior_in_flight_bytes = self.in_flight_measured();
         let Some(rack) = self.recovery.rack() else { return false };
         let s = &mut self.sender;
@@ -226,15 +230,16 @@ impl Connection {
         let is_running = self.sender.snd.timer.is_running();
         let rack = self.recovery.rack().filter(|_| is_running);
         if !rack.is_some_and(|rack| rack.set_calm_timer(&mut self.sender.view(cfg), now)) {
-            self.set_any_calm_timer(cfg, now);
+            self.set_any_calm_timer(cfg, now, seg);
         }
         self.after_new_ack(cfg, now);
         true
     }
 
-    /// Sets the timers after a calm ACK by the full path.
+    /// Sets the timers after a calm ACK by the full path; notes the echo of one that acknowledges everything.
     #[inline(never)]
-    fn set_any_calm_timer(&mut self, cfg: &TcpConfig, now: Time) {
+    fn set_any_calm_timer(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) {
+        self.note_echo(now, seg);
         self.restart_timer(cfg, now);
         if let Some(rack) = self.recovery.rack() {
             rack.set_any_calm_timer(&mut self.sender.view(cfg), now);
