@@ -31,6 +31,13 @@ fn sixteen_segments_are_acknowledged_one_by_one_then_every_second_or_after_40_ms
     server(&linux(), &script);
 }
 
+/// `tcp_event_data_recv`: a pause that is longer than the timeout, here 1000 ticks, starts quick ACKs again.
+#[test]
+fn a_pause_longer_than_the_timeout_makes_acknowledgments_quick_again() {
+    server(&linux(), &(quick(16) + "1.015 < data 16000-17000\n1.056 > ack 17000"));
+    server(&linux(), &(quick(16) + "1.016 < data 16000-17000\n1.016 > ack 17000"));
+}
+
 /// `tcp_event_data_recv`: data that arrives slowly, but within the delay, lengthens the delay; data that arrives
 /// quickly shortens it.
 #[test]

@@ -247,3 +247,13 @@ fn a_segment_that_arrived_twice_opens_the_window_once_more() {
     assert_eq!(cwnd(true, " sack 0-1000") - cwnd(true, ""), 1000);
     assert_eq!(cwnd(false, " sack 0-1000"), cwnd(false, ""));
 }
+
+/// Linux 2.2.5, `tcp_set_rto`: a round trip of 10 ticks gives 10 + 40, a quarter of this more, and an eighth for a window
+/// of four segments: 50 + 12 + 6 ticks of 10 ms.
+#[test]
+fn the_timeout_of_linux_2_2_counts_the_window_in_segments() {
+    let rto = RtoConfig { samples: RttSamples::RoundTrip, ..Profile::Linux2_2.config().rto };
+    let cfg = TcpConfig { rto, ..config(4) };
+    let end = client(&cfg, &format!("0 write 4000\n{}0.1 < ack 4000", sends("0", 0..4000)));
+    assert_eq!(end.rto(&cfg), Time::from_millis(680));
+}
