@@ -292,3 +292,33 @@ fn the_first_scaled_window_is_larger_than_that_of_the_syn() {
         assert_eq!(end.receiver.edge, 1 + edge);
     }
 }
+
+/// RFC 2018, section 2; RFC 7323, sections 2.2 and 3.2: an option holds in both directions if both ends offer it, and
+/// not otherwise.
+#[test]
+fn an_option_holds_if_both_ends_offer_it() {
+    let offers = |bits: u32| TcpConfig {
+        sack: bits & 1 != 0,
+        timestamps: bits & 2 != 0,
+        window_scale: bits & 4 != 0,
+        ..Profile::Linux6.config()
+    };
+    let now = Time::ZERO;
+    for (client, server) in (0..8).flat_map(|client| (0..8).map(move |server| (client, server))) {
+        let configs = [offers(client), offers(server)];
+        let mut ends = [Connection::client(&configs[0], ISS, now), Connection::server(&configs[1], 77, now)];
+        for side in [0, 1, 0] {
+            while let Some(segment) = ends[side].poll_transmit(&configs[side], now) {
+                ends[1 - side].handle_segment(&configs[1 - side], now, &segment);
+            }
+        }
+        for end in &ends {
+            assert_eq!(end.state(), State::Established);
+            let held = [end.agreed.sack, end.agreed.timestamps, end.receiver.shift_plus_1 > 0];
+            let wanted = [1, 2, 4].map(|bit| client & server & bit != 0);
+            assert_eq!(held, wanted, "{client:03b} {server:03b}");
+            let options = if wanted[1] { 12 } else { 0 };
+            assert_eq!(end.mss(), 1460 - options);
+        }
+    }
+}
