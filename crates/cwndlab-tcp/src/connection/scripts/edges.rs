@@ -107,3 +107,31 @@ fn partly_old_data_counts_from_the_next_byte_on() {
          0.4 > ack 503
          = received 503");
 }
+
+/// Section 3.10.7.1: a RST takes its number from the ACK that it answers; without one it is 0, and the RST acknowledges
+/// all that it answers. An abort's RST is the next segment of both streams (section 3.10.5).
+#[test]
+fn a_rst_has_the_numbers_that_the_other_end_accepts() {
+    let cfg = TcpConfig { fin: Some(FIN), ..config(4) };
+    let mut it = Script::new(&cfg, Connection::server(&cfg, ISS, Time::ZERO));
+    it.take(Time::from_millis(1), "data 0-500");
+    it.end.write(300);
+    it.poll();
+    it.out.clear();
+    it.end.abort();
+    it.poll();
+    let (_, rst) = it.out.pop_front().expect("a RST");
+    assert_eq!((rst.seq, rst.ack, rst.flags), (301, 501, Flags::RST | Flags::ACK));
+    let answer = |it: &mut Script<'_>, header| {
+        it.end.handle_segment(&cfg, Time::from_millis(2), &Segment::from(header));
+        it.poll();
+        let (_, rst) = it.out.pop_front().expect("a RST");
+        (rst.seq, rst.ack, rst.flags)
+    };
+    let late = Header { seq: 600, len: 100, ack: 77, flags: Flags::ACK, ..Header::default() };
+    assert_eq!(answer(&mut it, late), (77, 0, Flags::RST));
+    let syn = Header { seq: 600, len: 10, flags: Flags::SYN, ..Header::default() };
+    assert_eq!(answer(&mut it, syn), (0, 611, Flags::RST | Flags::ACK));
+    let fin = Header { seq: 600, len: 10, flags: Flags::FIN | Flags::SYN, ..Header::default() };
+    assert_eq!(answer(&mut it, fin), (0, 612, Flags::RST | Flags::ACK));
+}

@@ -168,3 +168,25 @@ impl Rack {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only data that was sent since the reduction and is acknowledged can have been retransmitted for it.
+    #[test]
+    fn a_duplicate_explains_retransmissions_since_the_reduction() {
+        let left = |since, report| {
+            let mut evidence = Evidence { since, unexplained: Some(3), ..Evidence::default() };
+            evidence.on_dsack(report, 5000, 1000);
+            evidence.unexplained
+        };
+        assert_eq!(left(1000, (1000, 2000)), Some(2));
+        assert_eq!(left(1000, (1000, 2001)), Some(1)); // a part is a segment
+        assert_eq!(left(1000, (4000, 5000)), Some(2));
+        assert_eq!(left(1000, (1001, 5000)), Some(0));
+        assert_eq!(left(1000, (4000, 5001)), Some(3)); // not acknowledged
+        assert_eq!(left(1000, (0, 1000)), Some(3)); // sent before
+        assert_eq!(left(0, (1000, 2000)), Some(3)); // nothing was reduced
+    }
+}
