@@ -63,13 +63,12 @@ impl Pace {
     }
 
     /// Bytes of a train of a connection that does not pace: the kernel sizes it by the rate at which it would.
-    pub fn unpaced_train_bytes(cfg: &TcpConfig, snd: &SendState, cc: &Controller) -> u64 {
-        let rate = Pace::rate_of_window(cfg, snd, cc);
+    pub fn unpaced_train_bytes(snd: &SendState, rate: Option<u64>) -> u64 {
         rate.map_or(MOST_BYTES, |rate| Pace::train_bytes(snd, rate, LEAST_SEGMENTS))
     }
 
     /// Derives the rate from the window and the smoothed round-trip time; `None` before the first measurement.
-    fn rate_of_window(cfg: &TcpConfig, snd: &SendState, cc: &Controller) -> Option<u64> {
+    pub fn rate_of_window(cfg: &TcpConfig, snd: &SendState, cc: &Controller) -> Option<u64> {
         let srtt = snd.rtt.srtt(&cfg.rto).as_nanos();
         if srtt == 0 {
             return None;

@@ -32,6 +32,8 @@ pub(crate) struct Trains {
     sent: VecDeque<Skb>,
     /// Whether the current train has several segments.
     is_long: bool,
+    /// The pacing rate that sizes trains until more than so many segments have arrived.
+    kept_rate: Option<(u64, u64)>,
     /// The ends of the first `sk_buff` before and after it has grown.
     grown: Option<(u64, u64)>,
     push_one: PushOne,
@@ -124,6 +126,16 @@ impl Trains {
     /// Whether the segment that ends here is the last of a train of several (`__tcp_transmit_skb` sets PSH on these).
     pub fn is_pushed(&self, now: Time, end: u64) -> bool {
         self.at == now && self.is_long && (end == self.end || end == self.again.1)
+    }
+
+    /// Keeps a pacing rate until the next arrival; `arrivals`: of segments so far.
+    pub fn keep_rate(&mut self, arrivals: u64, rate: u64) {
+        self.kept_rate = Some((arrivals, rate));
+    }
+
+    /// The rate that was kept, if nothing has arrived since.
+    pub fn kept_rate(&self, arrivals: u64) -> Option<u64> {
+        self.kept_rate.filter(|kept| kept.0 == arrivals).map(|kept| kept.1)
     }
 
     /// Why a train waits, if one does.

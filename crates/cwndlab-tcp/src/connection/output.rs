@@ -68,7 +68,7 @@ impl Connection {
     /// Applies the restart window before sending new data after an idle period longer than an RTO (RFC 5681, section
     /// 4.1).
     pub(super) fn restart_after_idle(&mut self, cfg: &TcpConfig, now: Time) {
-        let s = &mut self.sender;
+        let s = &self.sender;
         if cfg.restart_after_idle
             && s.snd.una == s.snd.max
             && s.snd.nxt < s.snd.end.min(s.snd.edge) // the peer's window does not prevent sending
@@ -77,6 +77,8 @@ impl Connection {
             && !s.cc.owns_recovery()
         // As in Linux, laws that own recovery (`cong_control`) do not restart.
         {
+            self.keep_train_rate(cfg);
+            let s = &mut self.sender;
             let (idle, rto, mss) = (now.saturating_sub(s.last_sent), s.snd.rtt.rto(&cfg.rto), s.snd.mss);
             s.cc.on_idle_restart(cfg, mss, (idle.as_nanos() - 1) / rto.as_nanos().max(1));
             s.cc.on_resume(now, idle);

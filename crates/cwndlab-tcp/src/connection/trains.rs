@@ -15,6 +15,7 @@ impl Connection {
         if self.control != Control::AskTrain {
             return self.sender.next_piece(cfg, &mut self.recovery);
         }
+        self.keep_train_rate(cfg);
         let s = &self.sender.snd;
         let (start, mss) = (s.max, u64::from(s.mss));
         if let Some(end) = self.sender.trains().and_then(|trains| trains.rest(now, start)) {
@@ -93,6 +94,19 @@ impl Connection {
         self.sender.snd.end > before
     }
 
+    /// Keeps the rate that sizes trains, which changes with the next arrival only (`tcp_update_pacing_rate`): neither what is sent
+    /// now nor a window that restarts after a pause changes it.
+    pub(super) fn keep_train_rate(&mut self, cfg: &TcpConfig) {
+        let (s, arrivals) = (&self.sender, self.stats.segments_received);
+        if s.trains().is_none_or(|trains| trains.kept_rate(arrivals).is_some()) {
+            return;
+        }
+        let rate = Pace::rate_of_window(cfg, &s.snd, &s.cc);
+        if let (Some(trains), Some(rate)) = (self.sender.trains_mut(), rate) {
+            trains.keep_rate(arrivals, rate);
+        }
+    }
+
     /// Begins a train with this piece, unless it waits.
     fn begin_train_of(&mut self, cfg: &TcpConfig, now: Time, piece: Piece) -> Result<Piece, Wait> {
         let (next, waiting) = self.what_decides(cfg, now, piece.start);
@@ -169,7 +183,13 @@ impl Connection {
     /// Maximum segments of a train (`tcp_tso_segs`).
     fn most_segments(&self, cfg: &TcpConfig) -> u64 {
         let s = &self.sender;
-        let bytes = s.pacer().map_or_else(|| Pace::unpaced_train_bytes(cfg, &s.snd, &s.cc), Pacer::most_bytes);
+        let bytes = s.pacer().map_or_else(
+            || {
+                let rate = s.trains().and_then(|trains| trains.kept_rate(self.stats.segments_received));
+                Pace::unpaced_train_bytes(&s.snd, rate)
+            },
+            Pacer::most_bytes,
+        );
         let device = if cfg.max_train_segments > 0 { u64::from(cfg.max_train_segments) } else { u64::MAX };
         (bytes / u64::from(s.snd.mss)).clamp(1, device)
     }

@@ -171,3 +171,12 @@ fn what_is_lost_of_an_sk_buff_is_a_train() {
     assert_eq!(resend(4000), (true, true, vec![3000, 5000, 6000]));
     assert_eq!(resend(5000), (false, true, vec![3000, 5000, 6000]), "one alone");
 }
+
+/// `tcp_update_pacing_rate` runs with each ACK, so what is sent between two leaves the rate as it was.
+#[test]
+fn the_rate_that_sizes_trains_is_kept_until_the_next_arrival() {
+    let mut trains = Trains::default();
+    assert_eq!(trains.kept_rate(0), None);
+    trains.keep_rate(7, 1_000_000);
+    assert_eq!([7, 8].map(|arrivals| trains.kept_rate(arrivals)), [Some(1_000_000), None]);
+}
