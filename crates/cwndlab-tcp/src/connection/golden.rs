@@ -2,6 +2,8 @@
 //! segment, and their number; and with `AccECN` the acknowledgments. `linux/tests/test_bbr.py` and `test_accecn.py` record
 //! the files on kernels.
 
+mod unchanged;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 

@@ -2,6 +2,7 @@
 //! in order, and every connection must end or report an error.
 
 mod followed;
+pub(super) mod unchanged;
 
 use super::fast::comparison::{deliver, poll};
 use super::Connection;
@@ -53,6 +54,8 @@ struct Outcome {
     end: Time,
     /// Whether both ends have finished.
     over: bool,
+    /// What the traces reported, if there were any.
+    traced: String,
 }
 
 /// Segments in flight by arrival time and serial number, each with the index of the end that receives it.
@@ -74,6 +77,17 @@ fn transmit(pipe: &Pipe, dice: &mut Dice, wire: &mut Wire, (now, sent): (Time, u
 
 /// Runs until both ends have finished, or no event is left.
 fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outcome {
+    run_seen(configs, pipe, plan, start, |_, _, _| {})
+}
+
+/// Does so, and reports each segment with the end that sends it.
+fn run_seen(
+    configs: &[TcpConfig; 2],
+    pipe: &Pipe,
+    plan: &Plan,
+    start: Time,
+    mut see: impl FnMut(Time, &Segment, &Connection),
+) -> Outcome {
     let mut dice = Dice(pipe.seed | 1);
     let mut now = start;
     let iss = [u32::MAX - 700, 5];
@@ -123,6 +137,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outco
                     "positions out of order"
                 );
                 sent += 1;
+                see(now, &segment, end);
                 transmit(pipe, &mut dice, &mut wire, (now, sent), 1 - side, segment);
             }
             if let Some(followed) = &mut followed {
@@ -170,10 +185,8 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outco
             deliver(&configs[side], &mut ends[side], now, &segment, sent.is_multiple_of(pipe.compares_one_in));
         }
     }
-    for followed in followed.into_iter().flatten() {
-        followed.finish(now);
-    }
-    Outcome { ends, end: now, over: is_over }
+    let traced = followed.into_iter().flatten().map(|followed| followed.finish(now)).collect();
+    Outcome { ends, end: now, over: is_over, traced }
 }
 
 fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {

@@ -1,6 +1,8 @@
 //! Checks the trace of a sender: its intervals cover the sender's life without gaps, and the limit that it reports is
 //! the one that keeps the sender from sending.
 
+use std::fmt::Write as _;
+
 use super::Connection;
 use crate::*;
 use cwndlab_units::Time;
@@ -19,10 +21,13 @@ struct Reported {
     limited: Time,
     was: Time,
     last_limit: Option<Limit>,
+    /// All reports as text.
+    text: String,
 }
 
 impl Reported {
     fn take(&mut self, traced: Traced) {
+        writeln!(self.text, "{traced:?}").expect("memory");
         match traced {
             Traced::Limited { from, to, by } => {
                 assert_eq!(from, self.limited, "a gap or an overlap before {traced:?}");
@@ -51,13 +56,15 @@ impl Followed {
         check_limit(cfg, now, end);
     }
 
-    pub fn finish(mut self, now: Time) {
+    /// Returns what was reported.
+    pub fn finish(mut self, now: Time) -> String {
         self.trace.finish(now, |traced| self.reported.take(traced));
         assert_eq!(
             (self.reported.limited, self.reported.was),
             (now, now),
             "the intervals do not add up to the connection's life"
         );
+        self.reported.text
     }
 }
 
