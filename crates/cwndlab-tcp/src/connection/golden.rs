@@ -17,6 +17,8 @@ use rand::SeedableRng;
 const MSS: u64 = 1448;
 /// By how much a time may differ, as in `linux/tests/test_bbr.py`.
 const TOLERANCE_MS: f64 = 0.05;
+/// Mb/s of the links of the recorded transfers.
+const RATES: [u64; 2] = [100, 10];
 const ISS: [u32; 2] = [u32::MAX - 1_000_000, 77];
 
 /// When `CoDel` marks (RFC 8289, sections 5.5 to 5.7), in a queue that is longer than a packet while packets wait.
@@ -112,10 +114,12 @@ fn golden(name: &str) -> String {
 /// What is under way: an arrival at a router (`false`) or an end (`true`), of a segment to this side.
 type Wire = BTreeMap<(Time, u64), (bool, usize, Segment)>;
 
-/// A transfer from a server over 100 Mb/s and 10 Mb/s, with a round trip of 40 ms.
+/// A transfer from a server over a fast link and a slower one, with a round trip of 40 ms.
 struct Transfer {
     cfg: TcpConfig,
     bytes: u64,
+    /// Mb/s of the two links.
+    rates: [u64; 2],
     /// Packets in the queue before the slower link.
     limit: usize,
     /// Target and interval of that queue's `CoDel`, ms.
@@ -161,7 +165,7 @@ impl Transfer {
         let mut ends = [Connection::client(&cfg, ISS[1], Time::ZERO), Connection::server(&cfg, ISS[0], Time::ZERO)];
         ends[1].set_random(Rng::seed_from_u64(seed));
         // by the side to which they lead: the first hop and the second
-        let (lan, wan) = (|| Hop::new(100, 500, 1000), || Hop::new(10, 19_500, self.limit));
+        let (lan, wan) = (|| Hop::new(self.rates[0], 500, 1000), || Hop::new(self.rates[1], 19_500, self.limit));
         let mut hops = [[lan(), wan()], [wan(), lan()]];
         hops[0][1].codel = self.codel.map(|(target_ms, interval_ms)| CoDel::new(target_ms, interval_ms));
         let mut wire = Wire::new();
@@ -274,7 +278,7 @@ fn bbr_sends_what_linux_sent() {
         (V3, "bbr3-probe-rtt", 67, 15_000_000, None, 5),
     ];
     for (law, name, limit, bytes, lost, seed) in cases {
-        let transfer = Transfer { cfg: linux(law), bytes, limit, codel: None, lost };
+        let transfer = Transfer { cfg: linux(law), bytes, rates: RATES, limit, codel: None, lost };
         assert_eq!(transfer.compare(name, seed), Ok(()), "{name}");
     }
 }
@@ -287,7 +291,7 @@ fn marks_are_reported_as_linux_reported_them() {
     let cubic = linux(Profile::Linux6.config().window_law);
     for (name, cfg) in [("accecn-reno", reno), ("accecn-cubic", cubic)] {
         let cfg = TcpConfig { ecn: EcnKind::Accecn, max_train_segments: 0, ..cfg };
-        let transfer = Transfer { cfg, bytes: 3_000_000, limit: 1000, codel: Some((5, 100)), lost: None };
+        let transfer = Transfer { cfg, bytes: 3_000_000, rates: RATES, limit: 1000, codel: Some((5, 100)), lost: None };
         let (mut segments, mut acks) = (0, Vec::new());
         let server = transfer.run(0, |now, seen, segment| match seen {
             Seen::Sent => segments += u32::from(segment.len > 0),

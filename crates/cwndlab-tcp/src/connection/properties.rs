@@ -86,7 +86,7 @@ fn run_seen(
     pipe: &Pipe,
     plan: &Plan,
     start: Time,
-    mut see: impl FnMut(Time, &Segment, &Connection),
+    mut see: impl FnMut(Time, &Segment, (&TcpConfig, &Connection)),
 ) -> Outcome {
     let mut dice = Dice(pipe.seed | 1);
     let mut now = start;
@@ -137,7 +137,7 @@ fn run_seen(
                     "positions out of order"
                 );
                 sent += 1;
-                see(now, &segment, end);
+                see(now, &segment, (cfg, end));
                 transmit(pipe, &mut dice, &mut wire, (now, sent), 1 - side, segment);
             }
             if let Some(followed) = &mut followed {

@@ -7,11 +7,12 @@ use super::*;
 /// The queue's limit, its `CoDel`, the lost segment, and what ECN is used.
 type Path = (usize, Option<(u64, u64)>, Option<u64>, EcnKind);
 
-const PATHS: [Path; 4] = [
+const PATHS: [Path; 5] = [
     (12, None, None, EcnKind::Off),
     (300, None, Some(144_800), EcnKind::Off),
     (300, Some((5, 100)), None, EcnKind::Rfc3168),
     (300, Some((1, 1)), None, EcnKind::AccecnEct1),
+    (100, None, Some(144_800), EcnKind::Off),
 ];
 
 fn line(law: WindowLawKind, path: usize, recovery: RecoveryKind) -> String {
@@ -20,7 +21,10 @@ fn line(law: WindowLawKind, path: usize, recovery: RecoveryKind) -> String {
     let recovery = if recovery == RecoveryKind::Rack { base.recovery } else { Profile::Rfc5681.recovery(recovery) };
     let slow_start = if path == 0 { SlowStartKind::Standard } else { base.slow_start };
     let cfg = TcpConfig { ecn, recovery, slow_start, max_train_segments: 0, ..base };
-    let transfer = Transfer { cfg, bytes: 1_500_000, limit, codel, lost };
+    // On the last path, data is paced, in trains that are sized by its rate.
+    let rates = if path == 4 { [1000, 200] } else { RATES };
+    let cfg = if path == 4 { TcpConfig { trains: TrainKind::Linux, pacing: true, ..cfg } } else { cfg };
+    let transfer = Transfer { cfg, bytes: 1_500_000, rates, limit, codel, lost };
     let mut digest = Digest::new();
     let mut end_at = Time::ZERO;
     let end = transfer.run(5, |now, seen, segment| {

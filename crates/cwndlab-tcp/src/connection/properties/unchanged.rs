@@ -25,8 +25,10 @@ impl Digest {
         }
     }
 
-    pub fn add_sent(&mut self, now: Time, segment: &Segment, end: &Connection) {
-        self.add(&(now, segment, end.cwnd_bytes(), end.ssthresh_bytes()));
+    /// Adds a segment, and what is known of its sender then.
+    pub fn add_sent(&mut self, now: Time, segment: &Segment, (cfg, end): (&TcpConfig, &Connection)) {
+        self.add(&(now, segment, end.cwnd_bytes(), end.ssthresh_bytes(), end.info(cfg)));
+        self.add(&(end.in_recovery(), end.dup_acks(), end.retransmission_deadline(), end.rto(cfg), end.srtt(cfg)));
     }
 
     /// Adds what an application can ask an end.
