@@ -66,6 +66,17 @@ impl Receiver {
         self.shift_plus_1.saturating_sub(1)
     }
 
+    /// Notes that an application reads so much by parts ([`READ_BYTES`]): if an ACK is due after the first, its window is that of
+    /// what is then left (`__tcp_cleanup_rbuf`).
+    pub(super) fn read_by_parts(&mut self, bytes: u32) {
+        let nxt = self.nxt;
+        if let AckState::Linux(state) = &mut self.policy {
+            let first = state.counted.is_none() && state.linux.read_is_due(nxt, false);
+            let left = if first { bytes.saturating_sub(READ_BYTES) } else { bytes };
+            state.unread = if bytes > READ_BYTES { left } else { 0 };
+        }
+    }
+
     /// Whether the window that could be advertised now is as large as the last one.
     pub fn window_holds(&mut self, cfg: &TcpConfig) -> bool {
         let (shift, offered, free) = (self.shift(), self.offered(), self.free(cfg));

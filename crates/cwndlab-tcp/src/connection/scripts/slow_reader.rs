@@ -75,3 +75,33 @@ fn a_scaled_window_is_of_whole_units() {
     let expected: [&[u32]; 3] = [&[50_000], &[70_000], &[69_000]];
     assert_eq!(found, expected);
 }
+
+/// `tcp_recvmsg_locked`: an application reads 64 KB at a time, so of more data that arrives at one instant the ACK that the first
+/// read draws has the window of what is left.
+#[test]
+fn the_ack_of_a_read_of_64_kb_has_the_window_of_what_is_left() {
+    let tuning = ReceiveTuning::Linux { initial_bytes: 400_000, most_bytes: 400_000 };
+    let cfg = TcpConfig { mss: 1000, timestamps: false, receive_tuning: tuning, ..Profile::Linux6.config() };
+    let windows = |segments: u32| {
+        let mut end = Connection::client(&cfg, 0, Time::ZERO);
+        let sent = |end: &mut Connection| std::iter::from_fn(|| end.poll_transmit(&cfg, Time::ZERO)).last();
+        sent(&mut end);
+        let header = Header { flags: Flags::ACK, ack: 1, wire_bytes: 1040, ..Header::default() };
+        let syn = Header { flags: Flags::SYN | Flags::ACK, mss: 1000, window_scale_plus_1: 8, ..header };
+        end.handle_segment(&cfg, Time::ZERO, &Segment::from(syn));
+        let arrive = |end: &mut Connection, k: u32| {
+            let data = Header { seq: 1 + 1000 * k, len: 1000, window: 65_535, ..header };
+            end.handle_segment(&cfg, Time::ZERO, &Segment::from(data));
+        };
+        for k in 0..40 {
+            arrive(&mut end, k);
+            sent(&mut end);
+        }
+        assert!(end.hold_reads(&cfg));
+        (40..40 + segments).for_each(|k| arrive(&mut end, k));
+        end.release_reads(&cfg, Time::ZERO);
+        sent(&mut end).unwrap().window
+    };
+    // A segment of 1000 bytes occupies 2304 of 400,000, so 111/256 of what is free may be advertised, in units of 8 bytes.
+    assert_eq!([60, 65, 66, 80].map(windows), [173_440, 173_440, 172_440, 158_456]);
+}
