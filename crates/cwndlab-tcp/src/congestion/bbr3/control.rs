@@ -200,3 +200,35 @@ impl Bbr3 {
         self.cwnd = self.cwnd.min(most);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Bbr3, MinRtt};
+    use super::Time;
+    use crate::config::{Bbr3Config, Bbr3Rules};
+    use crate::Profile;
+
+    /// `bbr_tso_segs_generic`: 64 KiB are halved for each 512 us of the round trip, and whole segments fit.
+    #[test]
+    fn by_the_branch_trains_are_larger_on_short_paths() {
+        let branch = Bbr3Config { rules: Bbr3Rules::GoogleV3, ecn: false };
+        let mut law = Bbr3::new(&Profile::Linux6.config(), branch);
+        law.mss = 1500;
+        for (rtt_us, rate, bytes) in [
+            (1, 1_024_000, 64_500),
+            (511, 1_024_000, 64_500),
+            (512, 1_024_000, 33_000),
+            (2048, 1_024_000, 4500),
+            (2048, 1_946_000, 4500),
+            (2048, 1_950_000, 6000),
+            (40_000, 1_024_000, 3000),
+            (40_000, 10_240_000, 9000),
+            (40_000, 102_400_000, 64_500),
+        ] {
+            law.min_rtt = MinRtt::new(Time::ZERO, Time::from_micros(rtt_us));
+            law.use_rate(rate);
+            assert_eq!(law.derived.quantum, bytes, "{rtt_us} us, {rate} B/s");
+            assert_eq!(law.derived.least_budget, 3 * bytes);
+        }
+    }
+}
