@@ -218,7 +218,7 @@ impl Receiver {
             if let Some(buffer) = self.policy.buffer_mut() {
                 buffer.free_until(received - u64::from(self.unread));
             }
-            self.read_by_parts(bytes);
+            self.begin_read(bytes);
             return self.after_read(cfg, now, mss, received - u64::from(later), self.fin_received());
         }
         // A window update is due once the window would grow by a segment or by half the buffer (RFC 9293, section

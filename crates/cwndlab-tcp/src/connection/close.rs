@@ -36,11 +36,12 @@ impl Connection {
     pub(super) fn on_peer_fin(&mut self, cfg: &TcpConfig, now: Time, fills: bool) {
         self.receiver.nxt += 1;
         let (nxt, is_open) = (self.receiver.nxt, matches!(self.state, State::SynReceived | State::Established));
-        let holds = self.receiver.window_holds(cfg);
+        let may_wait = is_open && !fills;
+        let holds = may_wait && self.receiver.window_holds(cfg);
         let mut due = Due::Now;
         if let Some(linux) = self.receiver.policy.linux() {
             linux.on_fin();
-            if is_open && !fills {
+            if may_wait {
                 due = linux.fin_due(cfg, now, &self.sender.snd.rtt, (nxt, holds));
             }
         }

@@ -68,7 +68,7 @@ impl Receiver {
 
     /// Notes that an application reads so much by parts ([`READ_BYTES`]): if an ACK is due after the first, its window is that of
     /// what is then left (`__tcp_cleanup_rbuf`).
-    pub(super) fn read_by_parts(&mut self, bytes: u32) {
+    pub(super) fn begin_read(&mut self, bytes: u32) {
         let nxt = self.nxt;
         if let AckState::Linux(state) = &mut self.policy {
             let first = state.counted.is_none() && state.linux.read_is_due(nxt, false);

@@ -37,7 +37,7 @@ enum Phase {
 }
 
 /// What one ACK reveals about the recorded segments.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Arrivals {
     now: Time,
     /// Whether the ACK acknowledges new data.

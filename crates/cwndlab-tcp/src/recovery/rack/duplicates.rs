@@ -32,7 +32,7 @@ impl Rack {
         let once = v.flight.arrived().iter().all(|one| one.sent.flags & REPEATED == 0);
         let original = once && v.flight.arrived().iter().any(|one| one.sent.end <= self.recover + 1);
         let delivered = u64::from(segments) * u64::from(v.s.mss);
-        Arrivals { now: ack.now, advanced, delivered, reported: false, original, reported_rtt: None, newest_sent: None }
+        Arrivals { now: ack.now, advanced, delivered, original, ..Arrivals::default() }
     }
 
     /// Whether a duplicate ACK counts: after a timeout only if new data was sent since (`tcp_process_loss`), and not

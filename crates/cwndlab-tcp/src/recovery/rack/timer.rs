@@ -144,15 +144,7 @@ impl Rack {
 
     /// Sets the timer after an ACK that [`Rack::take_calm`] processed, in any case.
     pub fn set_any_calm_timer(&mut self, v: &mut View<'_>, now: Time) {
-        let nothing = Arrivals {
-            now,
-            advanced: true,
-            delivered: 0,
-            reported: false,
-            original: false,
-            reported_rtt: None,
-            newest_sent: None,
-        };
+        let nothing = Arrivals { now, advanced: true, ..Arrivals::default() };
         self.set_timer(v, &nothing, false);
     }
 

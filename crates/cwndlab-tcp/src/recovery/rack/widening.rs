@@ -21,11 +21,13 @@ pub(super) struct Widening {
     widened_at: Time,
 }
 
-impl Widening {
-    pub fn new() -> Self {
+impl Default for Widening {
+    fn default() -> Self {
         Widening { multiplier: 1, persist: PERSIST, round: None, pending: false, widened_at: Time::ZERO }
     }
+}
 
+impl Widening {
     pub fn multiplier(&self) -> u64 {
         u64::from(self.multiplier)
     }
@@ -79,12 +81,6 @@ impl Widening {
     }
 }
 
-impl Default for Widening {
-    fn default() -> Self {
-        Widening::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_dsack_widens_the_window_once_until_what_was_outstanding_is_acknowledged() {
-        let mut widening = Widening::new();
+        let mut widening = Widening::default();
         widening.note(true, 100, 500);
         widening.note(true, 499, 900);
         assert_eq!((widening.multiplier(), widening.is_open()), (2, true));
@@ -107,7 +103,7 @@ mod tests {
 
     #[test]
     fn in_linux_a_round_ends_with_the_first_report_of_what_was_sent_after_the_last_dsack() {
-        let mut widening = Widening::new();
+        let mut widening = Widening::default();
         widening.note_sent(ms(100), true, Some(ms(50)));
         assert_eq!(widening.multiplier(), 2);
         widening.note_sent(ms(120), true, Some(ms(99)));
@@ -125,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_window_is_narrow_again_after_sixteen_repairs_without_a_dsack() {
-        let mut widening = Widening::new();
+        let mut widening = Widening::default();
         widening.note_sent(ms(1), true, Some(ms(0)));
         (0..15).for_each(|_| widening.count_repair());
         assert_eq!(widening.multiplier(), 2);
@@ -138,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_multiple_has_a_greatest_value() {
-        let mut widening = Widening::new();
+        let mut widening = Widening::default();
         (0..300_u64).for_each(|k| widening.note_sent(ms(2 * k), true, Some(ms(2 * k))));
         assert_eq!(widening.multiplier(), 255);
     }
