@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
-
 import pytest
 
-from cwndlab.study import toml
-from cwndlab.study.network_form import Expanded, NetworkForm
-from cwndlab.study.shorthand import Dumbbell
+from written_out import WrittenOut
 
 SHORT = """\
 rate = "50Mbps"
@@ -206,26 +202,19 @@ topology.rtt < rtt
 
 
 @pytest.fixture(scope="module")
-def full() -> Expanded:
-    made = Expanded({})
-    NetworkForm(Dumbbell.model_validate(tomllib.loads(SHORT)), "dumbbell", made).write()
-    return made
+def full() -> WrittenOut:
+    return WrittenOut.from_short("dumbbell", SHORT)
 
 
-def test_a_dumbbell_is_written_out_with_all_its_keys(full: Expanded) -> None:
-    assert toml.dumps({section: full.raw[section] for section in sorted(full.raw)}) == FULL
+def test_a_dumbbell_is_written_out_with_all_its_keys(full: WrittenOut) -> None:
+    assert full.text == FULL
 
 
-def test_each_part_of_a_dumbbell_leads_back_to_the_key_that_made_it(full: Expanded) -> None:
-    assert {path[0] for path in full.origins.values()} == {"dumbbell"}
-    lines = [
-        f"{'.'.join(map(str, part))} < {'.'.join(map(str, written[1:])) or '-'}"
-        for part, written in full.origins.items()
-    ]
-    assert lines == ORIGINS.splitlines()
+def test_each_part_of_a_dumbbell_leads_back_to_the_key_that_made_it(full: WrittenOut) -> None:
+    assert full.origins == ORIGINS.splitlines()
 
 
-def test_a_dumbbell_knows_its_flows_bottlenecks_and_longest_round_trip(full: Expanded) -> None:
-    assert full.flows == {"flow": None, "web": "file", "web_reverse": "file", "cbr": None}
-    assert full.bottlenecks == ["left>right", "right>left"]
-    assert full.round_trip == 60_000_000
+def test_a_dumbbell_knows_its_flows_bottlenecks_and_longest_round_trip(full: WrittenOut) -> None:
+    assert full.expanded.flows == {"flow": None, "web": "file", "web_reverse": "file", "cbr": None}
+    assert full.expanded.bottlenecks == ["left>right", "right>left"]
+    assert full.expanded.round_trip == 60_000_000

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
-
 import pytest
 
-from cwndlab.study import toml
-from cwndlab.study.network_form import Expanded, NetworkForm
-from cwndlab.study.shorthand import ParkingLot
+from written_out import WrittenOut
 
 SHORT = """\
 hops = 2
@@ -342,26 +338,24 @@ topology.rtt < rtt
 
 
 @pytest.fixture(scope="module")
-def full() -> Expanded:
-    made = Expanded({})
-    NetworkForm(ParkingLot.model_validate(tomllib.loads(SHORT)), "parking_lot", made).write()
-    return made
+def full() -> WrittenOut:
+    return WrittenOut.from_short("parking_lot", SHORT)
 
 
-def test_a_parking_lot_is_written_out_with_all_its_keys(full: Expanded) -> None:
-    assert toml.dumps({section: full.raw[section] for section in sorted(full.raw)}) == FULL
+def test_a_parking_lot_is_written_out_with_all_its_keys(full: WrittenOut) -> None:
+    assert full.text == FULL
 
 
-def test_each_part_of_a_parking_lot_leads_back_to_the_key_that_made_it(full: Expanded) -> None:
-    assert {path[0] for path in full.origins.values()} == {"parking_lot"}
-    lines = [
-        f"{'.'.join(map(str, part))} < {'.'.join(map(str, written[1:])) or '-'}"
-        for part, written in full.origins.items()
-    ]
-    assert lines == ORIGINS.splitlines()
+def test_each_part_of_a_parking_lot_leads_back_to_the_key_that_made_it(full: WrittenOut) -> None:
+    assert full.origins == ORIGINS.splitlines()
 
 
-def test_a_parking_lot_knows_its_flows_bottlenecks_and_longest_round_trip(full: Expanded) -> None:
-    assert full.flows == {"cubic": None, "flow": "file", "linux-6_reno_1": None, "linux-6_reno_2": None}
-    assert full.bottlenecks == ["r0>r1", "r1>r2", "r1>r0", "r2>r1"]
-    assert full.round_trip is None  # one of them changes
+def test_a_parking_lot_knows_its_flows_bottlenecks_and_longest_round_trip(full: WrittenOut) -> None:
+    assert full.expanded.flows == {
+        "cubic": None,
+        "flow": "file",
+        "linux-6_reno_1": None,
+        "linux-6_reno_2": None,
+    }
+    assert full.expanded.bottlenecks == ["r0>r1", "r1>r2", "r1>r0", "r2>r1"]
+    assert full.expanded.round_trip is None  # one of them changes
