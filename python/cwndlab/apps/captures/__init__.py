@@ -1,1 +1,1 @@
-"""Captures of real connections: read, and explained."""
+"""Reading and diagnosis of captured TCP connections."""

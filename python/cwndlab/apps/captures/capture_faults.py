@@ -1,4 +1,4 @@
-"""The faults of a capture itself: what it has twice, what it lacks, and what then cannot be known."""
+"""Faults of a capture itself: duplicates, missing and damaged packets, one direction only, clock faults."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from cwndlab.base.writing import count_text
 if TYPE_CHECKING:
     from cwndlab._core import Capture, Faults
 
-#: Times that are all multiples of this, in so many packets, come of a coarse clock.
+#: A capture's clock is coarse if the times of this many packets are all multiples of this.
 _COARSE_NS, _COARSE_PACKETS = 1_000_000, 20
-#: The largest window without a scale, which that of a SYN-ACK never has.
+#: The largest receive window without window scaling. The window field of a SYN-ACK is never scaled.
 _LARGEST_UNSCALED = 65_535
-#: From this share on, segments that are larger than the segment size are noted.
+#: Share of data segments larger than the segment size from which a note is added.
 _MERGED = 0.02
-#: So many pairs of ends are named.
+#: If more pairs of endpoints reused their ports, the note gives only their number.
 _NAMED = 4
-#: A hole of one byte may be a FIN.
+#: Holes of fewer bytes are ignored: a hole of one byte may be a FIN.
 _LEAST_HOLE = 2
 
 
 class _Range(NamedTuple):
-    """Data that was seen beyond a hole."""
+    """A range of data captured beyond a hole."""
 
     start: int
     stop: int
-    #: When its first segment was seen, and the segment before that.
+    #: When the first segment of the range was captured, and the packet before that segment.
     after_ns: int
     before_ns: int
 
 
 def find_missing(packets: Sequence[Packet], *, at_sender: bool, from_start: bool) -> list[Missing]:
-    """The data that was sent, but is not in the capture, in order of its numbers.
+    """Data that was sent but is missing from the capture, in order of sequence numbers.
 
-    Data that is acknowledged must have been sent. A capture at the sender also lacks what a later segment
-    skips, as a sender does not.
+    Acknowledged data must have been sent. A sender never skips data, so a capture made at the sender also
+    lacks everything before a later segment.
     """
     found: list[Missing] = []
-    #: All that was seen or is known to be missing ends here; `ahead` was seen beyond it.
+    #: End of the contiguous data, seen or known to be missing; `ahead` holds the ranges seen beyond `whole`.
     whole = 0 if from_start else -1
     ahead: list[_Range] = []
     last_ns = packets[0].time_ns if packets else 0
 
     def reach(end: int, time_ns: int) -> int:
-        """Notes the holes up to a number, and gives what is whole then."""
+        """Records the holes below `end`; returns the new end of the contiguous data."""
         nonlocal ahead
         reached = whole
         for one in ahead:
@@ -81,7 +81,7 @@ def find_missing(packets: Sequence[Packet], *, at_sender: bool, from_start: bool
 
 
 def _add(ahead: list[_Range], new: _Range) -> None:
-    """Adds a range to ranges in order and apart from each other."""
+    """Inserts a range into `ahead`, which stays sorted, and merges ranges that touch."""
     at = len(ahead)
     while at and ahead[at - 1].start > new.start:
         at -= 1
@@ -96,14 +96,14 @@ def _add(ahead: list[_Range], new: _Range) -> None:
 
 
 def find_direction(packets: Sequence[Packet], has_data: bool) -> Literal["", "data", "acks"]:
-    """Whether a capture has one direction of a connection only, perhaps but for its handshake."""
+    """The only direction that a capture holds, apart from the handshake; "" if it holds both."""
     answers = any(not packet.out and not packet.flags & (SYN | RST) for packet in packets)
     if not has_data:
         return "acks" if any(packet.ack > 1 for packet in packets if not packet.out) else ""
     if answers:
         return ""
     offered = max((packet.window for packet in packets if not packet.out), default=0)
-    # A sender that nobody answers stops at the end of the window, and sends again.
+    # Without ACKs, a sender stops at the end of the window and retransmits.
     sent = [packet for packet in packets if packet.out and packet.len]
     if max(packet.end for packet in sent) > max(offered, _LARGEST_UNSCALED):
         return "data"
@@ -112,7 +112,7 @@ def find_direction(packets: Sequence[Packet], has_data: bool) -> Literal["", "da
 
 
 def note_faults(conversation: Conversation, faults: Faults) -> None:
-    """Notes what was wrong with the capture of a connection."""
+    """Adds a note for each kind of fault that the capture of this connection has."""
     notes = conversation.notes
     if faults.copies:
         where = " by several interfaces" if faults.interfaces else ""
@@ -139,7 +139,7 @@ def note_faults(conversation: Conversation, faults: Faults) -> None:
 
 
 def note_merged(conversation: Conversation) -> None:
-    """Notes segments that hold several, as a device's driver hands them over (segmentation offload)."""
+    """Notes segments larger than the MSS, which result from segmentation offload."""
     data = [packet.len for packet in conversation.packets if packet.len]
     large = sum(size > conversation.mss for size in data)
     if large > _MERGED * len(data):
@@ -150,7 +150,7 @@ def note_merged(conversation: Conversation) -> None:
 
 
 def _ports_used_again(conversations: Sequence[Conversation]) -> list[str]:
-    """A note on each two ends that have several connections."""
+    """A note for each pair of endpoints with several connections, or one that counts many such pairs."""
     ends = Counter(frozenset(one.name.split(" > ")) for one in conversations)
     again = {pair: count for pair, count in ends.items() if count > 1}
     if len(again) > _NAMED:
@@ -164,7 +164,7 @@ def _ports_used_again(conversations: Sequence[Conversation]) -> list[str]:
 
 
 def note_whole_capture(conversations: Sequence[Conversation], capture: Capture) -> None:
-    """Notes what was wrong with the whole capture, with each connection that it touches."""
+    """Notes faults of the whole capture, and sets `tick_ns` and `steps` of each connection."""
     packets = sum(len(one.packets) for one in conversations)
     coarse = capture.tick_ns if capture.tick_ns >= _COARSE_NS and packets >= _COARSE_PACKETS else 0
     for conversation in conversations:

@@ -1,4 +1,4 @@
-"""Which files are captures, and their conversion to pcapng by Wireshark's `editcap` where that is needed."""
+"""Recognition of capture files, and their conversion to pcapng by Wireshark's `editcap` where needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cwndlab.base.errors import StudyError
 
-#: First bytes of pcapng, and of pcap in both orders, with microseconds and nanoseconds.
+#: First bytes of the formats that the core reads: pcapng, and pcap in both byte orders and time resolutions.
 _READ = (
     b"\x0a\x0d\x0d\x0a",
     b"\xd4\xc3\xb2\xa1",
@@ -22,8 +22,8 @@ _READ = (
     b"\x4d\x3c\xb2\xa1",
     b"\xa1\xb2\x3c\x4d",
 )
-#: First bytes of what `editcap` reads: snoop, pcap of patched versions of libpcap, Microsoft's Network
-#: Monitor, Sniffer, iptrace, and files compressed with zstd or lz4.
+#: First bytes of formats that `editcap` converts: snoop, pcap of patched versions of libpcap, Microsoft's
+#: Network Monitor, Sniffer, iptrace, and files compressed with zstd or lz4.
 _CONVERTED = (
     b"snoop\0\0\0",
     b"\x34\xcd\xb2\xa1",
@@ -36,7 +36,7 @@ _CONVERTED = (
     b"\x04\x22\x4d\x18",
 )
 _GZIP = b"\x1f\x8b"
-#: What names of captures end with.
+#: Suffixes of capture files.
 _SUFFIXES = (".pcap", ".pcapng", ".cap", ".ntar", ".dump", ".snoop", ".erf", ".pcap.zst", ".pcapng.zst")
 #: The versions of pcap in which a packet's original length comes before the captured one.
 _OLD_VERSIONS = ((2, 0), (2, 1), (2, 2), (2, 3))
@@ -46,7 +46,7 @@ _FORMATS = "a pcap or pcapng file, also compressed with gzip"
 
 
 def is_capture(path: Path) -> bool:
-    """Whether a file is a capture, by its first bytes, or is named as one."""
+    """Whether a file is a capture, by its suffix or its first bytes."""
     if path.name.removesuffix(".gz").endswith(_SUFFIXES):
         return True
     return path.is_file() and _begins(path).startswith(_READ + _CONVERTED)
@@ -54,10 +54,10 @@ def is_capture(path: Path) -> bool:
 
 @contextmanager
 def readable(path: Path) -> Iterator[Path]:
-    """The file, or a temporary one with the same packets, in a format that the core reads.
+    """The path of the capture, or of a temporary pcapng copy if the core cannot read its format.
 
     Raises:
-        StudyError: it is no capture, or needs `editcap`, which is not installed or does not know the format.
+        StudyError: the file is no capture, or needs `editcap`, which is missing or does not know its format.
 
     """
     if not path.is_file():
@@ -89,7 +89,7 @@ def readable(path: Path) -> Iterator[Path]:
 
 
 def _is_old_pcap(begins: bytes) -> bool:
-    """Whether this is pcap of a version in which the lengths of a packet have the other order."""
+    """Whether this is a pcap version that stores a packet's original length before the captured length."""
     if begins[:4] not in _READ[1:]:
         return False
     order = "<" if begins[:4] in (_READ[1], _READ[3]) else ">"
@@ -97,7 +97,7 @@ def _is_old_pcap(begins: bytes) -> bool:
 
 
 def _begins(path: Path) -> bytes:
-    """The first bytes of what a file holds."""
+    """The first 8 bytes of a file, decompressed if it is gzip; empty if it cannot be read."""
     try:
         with path.open("rb") as file:
             begins = file.read(8)

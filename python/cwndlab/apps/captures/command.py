@@ -1,4 +1,4 @@
-"""`cwndlab explain`: what kept a sender from sending, and why numbers are not the paper's."""
+"""`cwndlab explain`: what kept a sender from sending, and why numbers differ from published ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cwndlab.apps.diagnosis.diagnosis import Diagnosis
 
 
-#: Waits that are explained unless told otherwise.
+#: Default of `--longest`.
 LONGEST = 5
 
 WhatArgument = Annotated[
@@ -95,7 +95,7 @@ def explain(
 
 
 def _differences(folder: Path, where: Mapping[str, str], budgets: bool, json_: bool) -> None:
-    """The numbers of a finished run that are not the paper's, of the cells with these axis values."""
+    """Prints the discrepancies of a finished run from published numbers, for cells with these axis values."""
     from cwndlab.api import open_results
     from cwndlab.apps.reproduction.discrepancies import explained_text
 

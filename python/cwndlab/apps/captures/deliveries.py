@@ -1,4 +1,8 @@
-"""Pairs what a flow sent with what acknowledged it: round trips, spacing of deliveries, losses."""
+"""Round trips, spacing of deliveries and losses of a flow, from its segments and their acknowledgments.
+
+`Deliveries.ends`, `sent_s` and `lost` have an element per first transmission; `ack_s`, `last`, `clean` and
+`covered` have one per acknowledgment of new data.
+"""
 
 from __future__ import annotations
 
@@ -9,41 +13,41 @@ import numpy as np
 
 from .flow_packets import Floats, FlowPackets, Truths, Whole
 
-#: A packet waits behind another only if it was there this much earlier: hosts delay packets a little.
+#: Margin for delays in hosts: a packet counts as queued behind another only if it arrived this much earlier.
 _MARGIN_S = 2e-4
 
 
 @dataclass(frozen=True)
 class Deliveries:
-    """The segments of a flow sent for the first time, and the acknowledgments that moved on."""
+    """The first transmissions of a flow's segments, and the acknowledgments of new data."""
 
     packets: FlowPackets
 
     @cached_property
     def _new(self) -> Truths:
-        """Which segments had not been sent before."""
+        """Which transmissions are first transmissions."""
         ends = self.packets.seq + self.packets.size
         highest = np.concatenate([[0], np.maximum.accumulate(ends)[:-1]]) if len(ends) else ends
         return np.asarray(self.packets.seq >= highest)
 
     @cached_property
     def sent_s(self) -> Floats:
-        """When each segment was first sent."""
+        """When each segment was first sent, in seconds."""
         return self.packets.sent_s[self._new]
 
     @cached_property
     def ends(self) -> Whole:
-        """The offset behind each segment."""
+        """The sequence number after the last byte of each segment."""
         return (self.packets.seq + self.packets.size)[self._new]
 
     @cached_property
     def retransmitted_s(self) -> Floats:
-        """When segments were sent again."""
+        """When segments were retransmitted, in seconds."""
         return self.packets.sent_s[~self._new]
 
     @cached_property
     def lost(self) -> Truths:
-        """Which segments were sent again, and count as lost."""
+        """Which segments were retransmitted; these count as lost."""
         again = np.searchsorted(self.ends, self.packets.seq[~self._new], side="right")
         found = np.zeros(len(self.ends), dtype=bool)
         found[again[again < len(found)]] = True
@@ -51,7 +55,7 @@ class Deliveries:
 
     @cached_property
     def _moves(self) -> Whole:
-        """Indices of the acknowledgments of new data."""
+        """Indices in `packets.ack` of the acknowledgments of new data."""
         ack = self.packets.ack
         if not len(ack):
             return np.array([], dtype=np.int64)
@@ -60,22 +64,22 @@ class Deliveries:
 
     @cached_property
     def ack_s(self) -> Floats:
-        """When new data was acknowledged."""
+        """When new data was acknowledged, in seconds."""
         return self.packets.ack_s[self._moves]
 
     @cached_property
     def _first(self) -> Whole:
-        """For each of these acknowledgments, the first segment that it covers."""
+        """For each acknowledgment, the index of the first segment that it newly acknowledges."""
         return np.concatenate([[0], self.last[:-1] + 1]).astype(np.int64)
 
     @cached_property
     def last(self) -> Whole:
-        """For each of these acknowledgments, the last segment that it covers whole."""
+        """For each acknowledgment, the index of the last segment that it acknowledges completely."""
         return np.searchsorted(self.ends, self.packets.ack[self._moves], side="right").astype(np.int64) - 1
 
     @cached_property
     def _once(self) -> Truths:
-        """Which of these acknowledgments cover whole segments that were all sent once."""
+        """Which acknowledgments newly acknowledge whole segments, none of which was retransmitted."""
         count = np.concatenate([[0], np.cumsum(self.lost)])
         whole = (self.last >= self._first) & (self._first < len(self.ends))
         none_lost = count[np.maximum(self.last, 0) + 1] == count[np.minimum(self._first, len(self.ends))]
@@ -83,17 +87,17 @@ class Deliveries:
 
     @cached_property
     def clean(self) -> Truths:
-        """Which of these acknowledgments are also of segments that arrived in order."""
+        """Which acknowledgments satisfy `_once` and carry no SACK block."""
         return np.asarray(self._once & (self.packets.sacked[self._moves] == 0))
 
     @cached_property
     def covered(self) -> Whole:
-        """Segments that each of these acknowledgments covers."""
+        """The number of segments that each acknowledgment newly acknowledges."""
         return self.last - self._first + 1
 
     @cached_property
     def _arrived(self) -> tuple[Whole, Floats]:
-        """Segments, sent once, that a SACK block reported when they arrived, and when it did."""
+        """Indices of segments sent once whose arrival SACK blocks reported, and when the reports came."""
         edge = self.packets.sacked
         if not len(edge):
             return np.array([], dtype=np.int64), np.array([])
@@ -104,11 +108,11 @@ class Deliveries:
         return place[good].astype(np.int64), self.packets.ack_s[news][good]
 
     def trips(self, *, prompt: bool) -> tuple[Floats, Floats]:
-        """When segments were sent, in order, and their round trips.
+        """The send times of segments, ascending, and their round trips, both in seconds.
 
         Args:
-            prompt: without those that may contain the time of a timer for acknowledgments, which are those of
-                one segment between others of two.
+            prompt: whether to omit round trips that may include a delayed-ACK timer: acknowledgments of one
+                segment between acknowledgments of several.
 
         """
         good = self.clean
@@ -122,11 +126,12 @@ class Deliveries:
         return at, times[order] - at
 
     def spacing(self, base_s: float) -> tuple[Floats, Floats, Floats]:
-        """Wire bytes and seconds between acknowledgments of segments that waited behind each other, and when
-        the second arrived.
+        """Rate samples of the bottleneck: wire bytes, seconds in which they were acknowledged, and time of
+        the ACK.
 
-        A segment waited if it was sent a base round trip before the previous acknowledgment: it had then
-        reached the bottleneck before the one ahead of it left.
+        A sample takes two consecutive acknowledgments of segments that queued: the later segment was sent at
+        least the base round trip before the earlier acknowledgment arrived, so it had reached the bottleneck
+        by then.
         """
         if len(self.ack_s) < 2:
             return np.array([]), np.array([]), np.array([])
@@ -140,7 +145,7 @@ class Deliveries:
         return size[1:][good].astype(float), gaps[good], self.ack_s[1:][good]
 
     def episodes(self, gap_s: float) -> list[Whole]:
-        """The lost segments, as indices, split where the next one was sent later than this."""
+        """Indices of the lost segments, split where two of them were sent more than `gap_s` apart."""
         lost = np.flatnonzero(self.lost)
         if not len(lost):
             return []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cwndlab.apps.diagnosis.conversation import ACK, FIN, RST, Packet
 
-#: So many transmissions in a row without an answer, and the peer does not answer any more.
+#: Transmissions without an answer from which the peer counts as unresponsive.
 _UNANSWERED = 2
 
 
@@ -28,7 +28,7 @@ def describe_ending(packets: Sequence[Packet]) -> str:
 
 
 def _unopened(syns: Sequence[Packet], reset: Packet | None) -> str:
-    """The end of an attempt to connect that no SYN-ACK answered."""
+    """The ending of a connection attempt whose SYN got no SYN-ACK."""
     if reset is None:
         times = "1 SYN" if len(syns) == 1 else f"{len(syns)} SYNs"
         return f"No answer to {times}."
@@ -40,7 +40,7 @@ def _unopened(syns: Sequence[Packet], reset: Packet | None) -> str:
 
 
 def _reset(packets: Sequence[Packet], reset: Packet) -> str:
-    """The end by a RST: whose, when, and what was under way."""
+    """The ending by a RST: which end sent it, when, and what was unacknowledged; empty after both FINs."""
     who = "sender" if reset.out else "receiver"
     before = [packet for packet in packets if packet.time_ns <= reset.time_ns and packet is not reset]
     sent = max((packet.end for packet in before if packet.out and not packet.unseen), default=0)
@@ -58,7 +58,7 @@ def _reset(packets: Sequence[Packet], reset: Packet) -> str:
 
 
 def _open(packets: Sequence[Packet]) -> str:
-    """The end of a capture with the connection open."""
+    """The ending of a capture that holds neither FIN nor RST."""
     unanswered: list[Packet] = []
     for packet in packets:
         if not packet.out:

@@ -14,22 +14,23 @@ from .link_rate import bottleneck_of
 
 @check_arguments
 def explain_capture(path: str | Path, at: str | float | None = None, longest: int = 5) -> Diagnosis:
-    """What kept the senders in a capture from sending; statements that follow only in part are marked.
+    """The diagnosis of a capture: what kept the senders from sending; uncertain causes are marked as
+    inferred.
 
     >>> diagnosis = cwndlab.explain_capture("flow.pcapng", longest=3)
     >>> diagnosis.waits_known
     True
 
     Args:
-        path: a pcap or pcapng file, of either end of its connections.
+        path: a pcap or pcapng file, captured at either end of its connections or on the path.
         at: the moment, from the capture's first packet, as "14.4s" or in seconds; default: the longest waits.
-        longest: how many waits, without `at`.
+        longest: how many waits to explain, without `at`.
 
     Returns:
         The diagnosis; times are in seconds from the capture's first packet.
 
     Raises:
-        StudyError: it cannot be read, or has no TCP in it.
+        StudyError: the file cannot be read, or contains no TCP.
 
     """
     found = read(Path(path))

@@ -1,4 +1,4 @@
-"""The packets of one flow at its sender as arrays, of a capture or of simulated records."""
+"""The packets of one flow at its sender as arrays, from a capture or from simulated records."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ HEADERS, TIMESTAMPS = 40, 12
 
 @dataclass(frozen=True)
 class FlowPackets:
-    """What a flow's sender sent and received; times in seconds from the first packet."""
+    """What a flow's sender sent and received; times are in seconds from the first packet."""
 
-    #: Segments with data.
+    #: Data segments: send time, sequence number and payload bytes.
     sent_s: Floats
     seq: Whole
     size: Whole
-    #: Acknowledgments, without those of the handshake.
+    #: Acknowledgments: arrival time and number. Those of the handshake are excluded.
     ack_s: Floats
     ack: Whole
-    #: The end of an acknowledgment's first SACK block, which has what arrived last (RFC 2018, section 4);
-    #: 0 without one.
+    #: The right edge of the first SACK block, which reports the latest arrival (RFC 2018, section 4); 0 if
+    #: none.
     sacked: Whole
     #: The highest offset that the receiver's window allows.
     allowed: Whole
@@ -42,23 +42,23 @@ class FlowPackets:
     handshake_s: float
     #: Payload of a full segment.
     mss: int
-    #: Bytes of headers of a segment with data.
+    #: Header bytes of a data segment.
     header: int
     #: Seconds from the first packet to the last.
     seconds: float
 
     @property
     def wire_bytes(self) -> int:
-        """A full segment with its headers."""
+        """Size of a full segment including headers, in bytes."""
         return self.mss + self.header
 
 
 def of_conversation(conversation: Conversation) -> FlowPackets:
-    """The packets of a capture that was made at the sender."""
+    """The packets of a conversation that was captured at the sender."""
     packets, mss = conversation.packets, conversation.mss
     first = packets[0].time_ns if packets else 0
     data = [p for p in packets if p.out and p.len and not p.unseen and not p.probe]
-    # With segmentation offload, what was captured is split into what was sent.
+    # Segments captured before segmentation offload are split into segments of at most `mss` bytes.
     parts = [(p.time_ns, p.seq + at, min(mss, p.len - at)) for p in data for at in range(0, p.len, mss)]
     acks = [p for p in packets if not p.out and p.flags & ACK and not p.flags & SYN]
     stamped = sum(p.ts_val is not None for p in data)
@@ -80,9 +80,9 @@ def of_conversation(conversation: Conversation) -> FlowPackets:
 
 
 def _handshake(syns: Sequence[tuple[int, bool]], acks: Sequence[int]) -> float:
-    """The time from the sender's SYN to the SYN-ACK, or from its SYN-ACK to the first acknowledgment.
+    """The handshake's round trip in s: from SYN to SYN-ACK, or from SYN-ACK to the first acknowledgment.
 
-    NaN unless both SYNs were seen once.
+    NaN unless exactly one SYN of each end was seen.
     """
     own = [time for time, out in syns if out]
     other = [time for time, out in syns if not out]
@@ -93,7 +93,7 @@ def _handshake(syns: Sequence[tuple[int, bool]], acks: Sequence[int]) -> float:
 
 
 def of_segments(table: pa.Table, connection: int) -> FlowPackets:
-    """The packets of one connection in the records of its sender, which is the client."""
+    """The packets of one connection, from the segment records of its sender, which is the client."""
     import pyarrow.compute as pc
 
     table = table.filter(pc.equal(table.column("connection"), connection))
@@ -126,7 +126,7 @@ def of_segments(table: pa.Table, connection: int) -> FlowPackets:
 
 
 def _second(column: pa.ChunkedArray) -> Whole:
-    """The second number of each list; 0 of an empty one."""
+    """The second number of each list, the right edge of its first SACK block; 0 for an empty list."""
     lists = column.combine_chunks()
     offsets, values = lists.offsets.to_numpy(), lists.values.to_numpy(zero_copy_only=False).astype(np.int64)
     if not len(values):

@@ -1,4 +1,4 @@
-"""Conversations in a capture: of tcpdump or Wireshark, at either end of the connection."""
+"""Conversations read from a capture that was made at either end of a connection or on the path."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from .capture_formats import readable
 from .endings import describe_ending
 from .vantage import find_answers, is_at_receiver, make_as_sent
 
-#: What is read of a capture: what 500 MB of memory hold.
+#: Limits of what is read from a capture; its packets then fit in 500 MB of memory.
 MOST_SEGMENTS = 1_000_000
 MOST_BYTES = 2 << 30
 #: The timestamps option with its padding (RFC 7323, appendix A).
 _TIMESTAMPS = 12
-#: At the receiver, this share of the holes in the numbers is filled later.
+#: A capture at the receiver has holes that retransmissions fill later, at least this share of their bytes.
 _FILLED = 0.5
 
 
 def read(path: Path) -> list[Conversation]:
-    """The TCP connections of a capture; the sender is the side that sent more data.
+    """The TCP connections of a capture; the end that sent more data is the sender.
 
-    Times count from the first packet of the capture. Of a larger one, the first `MOST_SEGMENTS` and
-    `MOST_BYTES` are read; a note says so.
+    Times count from the first packet of the capture. Only the first `MOST_SEGMENTS` segments and `MOST_BYTES`
+    bytes of a larger capture are read; a note reports the cut.
 
     Raises:
-        StudyError: it cannot be read, or has no TCP in it.
+        StudyError: the file cannot be read, or contains no TCP.
 
     """
     with readable(path) as file:
@@ -47,12 +47,12 @@ def read(path: Path) -> list[Conversation]:
 
 
 def _first_sends(one: CapturedEnd, other: CapturedEnd) -> bool:
-    """Whether the first end is the sender; without data, the end that is acknowledged more."""
+    """Whether `one` is the sender: it sent more data or, if both sent the same, had more acknowledged."""
     return (one.bytes, one.acknowledged) >= (other.bytes, other.acknowledged)
 
 
 def _scale(end: CapturedEnd) -> int | None:
-    """The shift of an end's windows; None if it is not known."""
+    """The window scale of an end, 0 if it did not offer one; None if unknown."""
     if not end.opened or (end.scale is None and end.options_cut):
         return None
     return end.scale or 0
@@ -63,13 +63,13 @@ def _conversation(capture: Capture, k: int) -> Conversation:
     one, other = capture.end(k, True), capture.end(k, False)
     first_sends = _first_sends(one, other)
     sender, receiver = (one, other) if first_sends else (other, one)
-    # Options take their place from the segment size (RFC 6691, section 2).
+    # The options in each segment reduce its payload (RFC 6691, section 2).
     options = _TIMESTAMPS if sender.stamped else 0
     offered = [end.mss - options for end in (one, other) if end.mss is not None]
     conversation = Conversation(
         name=" > ".join(ends if first_sends else ends[::-1]),
         packets=_packets(capture, k, first_sends, _scale(sender), _scale(receiver)),
-        # Segmentation offload makes captured segments larger than what was sent.
+        # With segmentation offload, captured segments exceed the MSS.
         mss=max(1, min([sender.largest, *offered]) if sender.largest else min(offered, default=1460)),
         seen_at="sender",
         scale_known=_scale(one) is not None and _scale(other) is not None,
@@ -101,7 +101,7 @@ def _damaged_of_sender(count: int, size: int) -> tuple[int, int]:
 
 
 def _place(conversation: Conversation, tick_ns: int) -> None:
-    """Finds out what the capture lacks and where it was made; elsewhere than there, what the sender saw."""
+    """Finds what the capture lacks and where it was made; if elsewhere, reconstructs the sender's view."""
     packets, from_start = conversation.packets, conversation.from_start
     if conversation.one_way:
         return
@@ -112,7 +112,7 @@ def _place(conversation: Conversation, tick_ns: int) -> None:
         place = answers.place(tick_ns)
     else:
         holes, lost = sum(one.len for one in skipped), sum(one.len for one in lacking)
-        # A sender does not skip numbers that it sends later.
+        # A sender never skips data and sends it later, so holes that are filled later rule out the sender.
         at_receiver = is_at_receiver(packets) or lost < (1 - _FILLED) * holes
         place = "receiver" if at_receiver else "sender"
     conversation.missing = skipped if place == "sender" else lacking
@@ -123,10 +123,10 @@ def _place(conversation: Conversation, tick_ns: int) -> None:
 def _packets(
     capture: Capture, k: int, first_sends: bool, own_scale: int | None, peer_scale: int | None
 ) -> list[Packet]:
-    """The packets of a connection, with offsets in its data and scaled windows."""
+    """The packets of a connection, with sequence numbers from 0 and windows in bytes."""
     known = own_scale is not None and peer_scale is not None
     scales = {True: own_scale or 0, False: peer_scale or 0} if known else {True: 0, False: 0}
-    #: Lengths and windows are few numbers, and each is kept once.
+    #: One object for each distinct length or window, which saves memory.
     numbers: dict[int, int] = {}
     made: list[Packet] = []
     while segments := capture.take_segments(k):

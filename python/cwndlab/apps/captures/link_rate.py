@@ -1,4 +1,4 @@
-"""The rate of a bottleneck by the spacing of acknowledgments of segments that waited behind each other."""
+"""The rate of a bottleneck, estimated from the spacing of acknowledgments of segments that queued."""
 
 from __future__ import annotations
 
@@ -14,41 +14,39 @@ from cwndlab.apps.diagnosis.conversation import Conversation
 from .deliveries import Deliveries
 from .flow_packets import Floats, of_conversation
 
-#: Pairs of acknowledgments with a queue between them below which the spacing shows no rate.
+#: With fewer pairs of acknowledgments of queued segments, no rate is estimated.
 FEWEST_PAIRS = 30
-#: Rates this close are one peak of their distribution, in quarters of which they are counted.
+#: Half the width of a peak among log rates, and how many bins, each a quarter as wide, count for a peak.
 _WIDTH, _BINS = 0.015, 8
-#: Acknowledgments this many times later than at the rate did not wait for other packets, but for a timer.
+#: A gap between acknowledgments this many times longer than at the bottleneck rate is a timer, not a queue.
 _PAUSE = 20
-#: Segments faster than the bottleneck by so much were not paced by it.
+#: Segments whose log rate exceeds the bottleneck's by this much were not paced by the bottleneck.
 _FASTER = 0.03
-#: A peak has this share of all, and of the largest peak, at least.
+#: The least weight of a peak, as a share of the total weight and of the largest peak.
 _PEAK = 0.1
-#: A span of acknowledgments that is long enough to average over other flows' packets.
+#: Seconds and pairs over which a rate is averaged, so that packets of other flows even out.
 _SPAN_S, _SPAN_PAIRS = 0.02, 20
-#: From this share of the bottleneck on, other traffic is part of the fit.
+#: A smaller share of cross traffic is reported as 0.
 LEAST_CROSS = 0.015
 
 
-#: The least base round trip that the clocks of a capture show.
+#: The least base round trip, in seconds, that the clock of a capture resolves.
 _LEAST_BASE_S = 1e-6
-#: Share of the data that arrives faster than the bottleneck's rate at most, and of the rate that a flow with
-#: a queue leaves unused at most, or else it is not the rate.
+#: Largest `faster` and `not_used` with which an estimated rate is accepted.
 MOST_FASTER, MOST_UNUSED = 0.05, 0.95
-#: Packets that an estimate of the bottleneck needs at most, and the share of round trips with a late
-#: acknowledgment.
+#: Packets used for a bottleneck estimate at most, and the share of round trips taken as late acknowledgments.
 _MOST_PACKETS, _LATE = 200_000, 0.005
 
 
 class BottleneckRate(NamedTuple):
-    """The bottleneck's rate; NaN if the packets do not show it."""
+    """The estimated bottleneck rate; `rate_bps` is NaN if the packets do not show it."""
 
     rate_bps: float
-    #: Share of it that others used while this flow had a queue.
+    #: Share of the rate that other flows used while this flow had a queue.
     cross: float
-    #: Share of the bytes that arrived faster.
+    #: Share of the bytes that arrived faster than the rate.
     faster: float
-    #: Share of it that was not this flow's while it had a queue, pauses included.
+    #: Share of the rate that this flow did not use while it had a queue, pauses included.
     not_used: float
 
 
@@ -56,7 +54,7 @@ UNKNOWN_RATE = BottleneckRate(math.nan, 0.0, 0.0, 0.0)
 
 
 def measure_rate(size: Floats, gap: Floats, times: Floats) -> BottleneckRate:
-    """The rate by the spacing of acknowledgments; NaN if there are too few pairs."""
+    """The bottleneck rate from the samples of `Deliveries.spacing`; NaN if there are too few pairs."""
     single, mode = gap_rates(size, gap)
     if not len(single):
         return UNKNOWN_RATE
@@ -67,7 +65,7 @@ def measure_rate(size: Floats, gap: Floats, times: Floats) -> BottleneckRate:
     rate = 8 * float(size[near].sum() / gap[near].sum())
     not_used = 1.0 - 8 * float(size.sum() / gap.sum()) / rate
     usual = 8 * size / gap > rate / _PAUSE
-    # The packets of another TCP flow come in trains, which most spans are free of.
+    # Packets of another TCP flow come in trains, and most spans contain none of them.
     cross = 1.0 - 8 * float(size[usual].sum() / gap[usual].sum()) / rate
     if max(cross, 1.0 - math.exp(middle - mode)) < LEAST_CROSS:
         return BottleneckRate(math.exp(middle), 0.0, faster, not_used)
@@ -75,7 +73,7 @@ def measure_rate(size: Floats, gap: Floats, times: Floats) -> BottleneckRate:
 
 
 def gap_rates(size: Floats, gap: Floats) -> tuple[Floats, float]:
-    """Logarithms of the rate of each pair, and of the bottleneck's; none if there are too few pairs."""
+    """Log rates of the pairs (bit/s), and of the bottleneck; empty and NaN if there are too few pairs."""
     if len(size) < FEWEST_PAIRS:
         return np.array([]), math.nan
     single = np.log(8 * size / gap)
@@ -83,10 +81,10 @@ def gap_rates(size: Floats, gap: Floats) -> tuple[Floats, float]:
 
 
 def _mode(values: Floats, weights: Floats) -> float:
-    """The highest of weighted values around which many others lie.
+    """The value of the highest significant peak of a weighted distribution.
 
-    Behind packets of other flows a pair is slower, by one packet, two, and so on. That makes peaks below the
-    rate, of which one may be the largest.
+    Each packet of another flow between a pair lowers its rate. This makes further peaks below the
+    bottleneck's rate, and one of them may be the largest.
     """
     low = float(values.min())
     bins = np.bincount(((values - low) / (_WIDTH / 4)).astype(np.int64), weights)
@@ -103,7 +101,7 @@ def _mode(values: Floats, weights: Floats) -> float:
 
 
 def _spans(size: Floats, gap: Floats, times: Floats) -> tuple[Floats, Floats]:
-    """Logarithms of the rates over longer spans of pairs that follow each other, and their seconds."""
+    """Logarithms of the rates over spans of consecutive pairs, and the length of each span in seconds."""
     follows = np.abs(times[1:] - gap[1:] - times[:-1]) < 1e-9
     starts = np.concatenate([[0], np.flatnonzero(~follows) + 1])
     ends = np.concatenate([starts[1:], [len(size)]])
@@ -128,7 +126,7 @@ def _weighted_median(values: Floats, weights: Floats) -> float:
 
 
 def measure_base_and_rate(of: Deliveries, stated_s: float | None = None) -> tuple[float, BottleneckRate]:
-    """The base round trip, unless it is stated, and the rate; each needs the other."""
+    """The base round trip in s (`stated_s` if given) and the bottleneck rate, which depend on each other."""
     handshake, (_, trips) = of.packets.handshake_s, of.trips(prompt=False)
     shortest = float(trips.min()) if len(trips) else math.nan
     base, found = stated_s or finite_min(handshake, shortest), UNKNOWN_RATE
@@ -142,7 +140,7 @@ def measure_base_and_rate(of: Deliveries, stated_s: float | None = None) -> tupl
 
 
 def bottleneck_of(conversation: Conversation) -> Bottleneck | None:
-    """The bottleneck as a capture at the sender shows it; None if it does not."""
+    """The bottleneck that a capture at the sender shows; None if it shows none."""
     if conversation.seen_at != "sender" or conversation.steps or conversation.tick_ns or conversation.one_way:
         return None
     begin = replace(conversation, packets=conversation.packets[:_MOST_PACKETS])
@@ -159,5 +157,5 @@ def bottleneck_of(conversation: Conversation) -> Bottleneck | None:
 
 
 def finite_min(*values: float) -> float:
-    """The least of values, apart from NaN."""
+    """The least of the values that are not NaN; NaN if none is left."""
     return float(np.nanmin(np.array(values))) if not all(map(math.isnan, values)) else math.nan

@@ -1,4 +1,4 @@
-"""Where a capture was made, and what the sender saw if it was made at the receiver or in the middle."""
+"""Where a capture was made, and a reconstruction of the sender's view if it was made elsewhere."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from typing import Literal, NamedTuple
 
 from cwndlab.apps.diagnosis.conversation import ACK, RST, Conversation, Packet
 
-#: Segments of a hole are put in one by one up to this number; a larger hole is put in as a whole.
+#: Up to this number of segments, a hole is filled segment by segment; beyond, with one segment.
 _MOST_SEGMENTS = 2_000_000
-#: Acknowledgments are moved by this much less than a round trip, since round trips differ.
+#: Acknowledgments are moved by the least round trip minus this margin, because round trips vary.
 _MARGIN_NS = 500_000
-#: A host answers within this time, or within this part of the round trip.
+#: A capture is at an end whose host answers within `_HOST_NS`, or within `_NEAR` of the round trip.
 _HOST_NS, _NEAR = 3_000_000, 0.05
-#: What follows a packet this soon may belong to the same burst.
+#: A packet that follows another this soon may belong to the same burst.
 _BURST_NS = 2_000_000
 
 
 class Answers(NamedTuple):
-    """The shortest times after which answers of the ends are seen where a capture was made."""
+    """The shortest times, at the point of capture, after which each end answers a packet of the other."""
 
     sender_ns: int
     receiver_ns: int
 
     def place(self, tick_ns: int) -> Literal["sender", "receiver", "middle"]:
-        """Where that is, by a clock with this tick; at an end, its host answers early in the round trip."""
+        """The end that answers soon, or "middle" if neither does; `tick_ns` is the clock's resolution."""
         if min(self) > max(_HOST_NS, 2 * tick_ns, _NEAR * sum(self)):
             return "middle"
         return "receiver" if self.receiver_ns < self.sender_ns else "sender"
 
 
 def find_answers(packets: Sequence[Packet]) -> Answers | None:
-    """The answers of both ends, by the handshake and by timestamps; None if neither shows them."""
+    """The answer times of both ends from the handshake and from timestamps; None if neither shows them."""
     known = [found for found in (_handshake(packets), _echoes(packets)) if found is not None]
     if not known:
         return None
@@ -39,7 +39,7 @@ def find_answers(packets: Sequence[Packet]) -> Answers | None:
 
 
 def is_at_receiver(packets: Sequence[Packet]) -> bool:
-    """Whether the receiver answers at once and the sender late, by the shortest times between packets."""
+    """Whether the receiver has the lower answer time, so that the capture was made at the receiver."""
     answers: dict[bool, int] = {}
     before = None
     for packet in packets:
@@ -55,7 +55,7 @@ def is_at_receiver(packets: Sequence[Packet]) -> bool:
 
 
 def _handshake(packets: Sequence[Packet]) -> Answers | None:
-    """The answers to the last SYN before a SYN-ACK, and to that."""
+    """The answer times of the handshake: of the SYN-ACK after the last SYN, and of the ACK that follows."""
     reply = next((p for p in packets if p.is_syn and p.flags & ACK), None)
     if reply is None:
         return None
@@ -76,9 +76,9 @@ def _handshake(packets: Sequence[Packet]) -> Answers | None:
 
 
 def _echoes(packets: Sequence[Packet]) -> Answers | None:
-    """How long after a timestamp of one end the other end's packets echo it (RFC 7323, section 4)."""
+    """The shortest times after which each end echoes a timestamp of the other (RFC 7323, section 4)."""
     shortest: dict[bool, int] = {}
-    #: By the end that stated them, timestamps that no answer has echoed yet, and when each was first seen.
+    #: For each end, its timestamps that were not echoed yet, and when each was first seen.
     stated: dict[bool, dict[int, int]] = {True: {}, False: {}}
     for packet in packets:
         if packet.ts_val is None or packet.ts_ecr is None or packet.flags & RST:
@@ -97,11 +97,11 @@ def _echoes(packets: Sequence[Packet]) -> Answers | None:
 def make_as_sent(
     conversation: Conversation, place: Literal["receiver", "middle"], answers: Answers | None
 ) -> None:
-    """Makes of what was seen at the receiver or in the middle what the sender saw, as far as possible.
+    """Reconstructs the sender's view from a capture made at the receiver or in the middle.
 
-    Acknowledgments are moved by the shortest time until data answers them, so that they come just before what
-    they released. What was lost before the capture left holes: it is put in as unseen, unless it was
-    acknowledged without having been seen, as then the capture lost it.
+    Acknowledgments are delayed by the sender's shortest answer time, so that they come just before the data
+    that they released. Data lost before the capture left holes, which are filled with segments marked
+    `unseen`. Missing data that was acknowledged was lost by the capture itself, and stays missing.
     """
     packets, mss, notes = conversation.packets, conversation.mss, conversation.notes
     answer = _answer_time(packets) if answers is None else answers.sender_ns
@@ -136,7 +136,7 @@ def make_as_sent(
 
 
 def _fill(moved: list[Packet], time_ns: int, start: int, end: int, mss: int, notes: list[str]) -> None:
-    """Puts in what was lost from `start` to `end`."""
+    """Appends `unseen` segments for the data from `start` to `end`, which was lost before the capture."""
     hole = max(0, end - start)
     step = mss
     if len(moved) + -(-hole // mss) > _MOST_SEGMENTS:
@@ -147,7 +147,7 @@ def _fill(moved: list[Packet], time_ns: int, start: int, end: int, mss: int, not
 
 
 def _answer_time(packets: list[Packet]) -> int:
-    """How long the sender's answers took to reach the receiver: the shortest time."""
+    """The sender's shortest answer time, in nanoseconds, at the receiver; 0 if no packet shows one."""
     asked = None
     times: list[int] = []
     for packet in packets:

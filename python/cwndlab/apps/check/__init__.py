@@ -1,1 +1,1 @@
-"""Whether a study is sound, what it would cost, and what it is in full."""
+"""Checks of a study: its errors, warnings, estimated cost and expanded form."""

@@ -1,4 +1,4 @@
-"""`cwndlab check` and `expand`: is a study sound, what would it cost, and what is it in full?"""
+"""`cwndlab check` and `cwndlab expand`: check a study, estimate its cost, and write out its short forms."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def expand(
 
 
 def _show_runs(plan: Plan, some: Plan) -> None:
-    """Prints how many runs a plan has, by some of its cells."""
+    """Prints the number of runs of a plan, extrapolated from the cells of `some`."""
     from .study_warnings import same_replicates
 
     fixed = sum(cell.deterministic for cell in some.cells)
@@ -104,7 +104,7 @@ def _show_runs(plan: Plan, some: Plan) -> None:
 
 
 def _drawn_starts(study: StudySpec) -> list[str]:
-    """From and to when flows of a `[dumbbell]` start that state nothing."""
+    """The ranges, as "0s to 1s", from which a `[dumbbell]` draws the start of flows that state none."""
     if "dumbbell" not in study.document.written_tables:
         return []
     starts = [traffic.get("start") for traffic in study.raw.get("traffic", [])]

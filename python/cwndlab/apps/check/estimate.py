@@ -1,4 +1,4 @@
-"""How long a plan takes, by a short piece of some of its cells, and whether a cell may exceed its budget."""
+"""Estimates of a plan's run time from trial runs, and of whether a cell will exceed its budget."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from cwndlab.plan.plan import Plan
 from cwndlab.plan.scenario import most_bits
 from cwndlab.runs.work import OVER_BUDGET, RunLimits, run_here
 
-#: The limit of a trial run, so that an answer comes within seconds for any study.
+#: Limits of a trial run, so that the estimate takes seconds for any study.
 TRIAL_EVENTS = 2_000_000
 TRIAL_S = 1.0
-#: Cells whose slowest link cannot send so many bits stay within the default budgets.
+#: Cells whose links send fewer bits in total are assumed to stay within the default budgets.
 SMALL_BITS = 2e10
 
 
 def real_seconds(plan: Plan, at_once: int) -> float:
-    """How long a plan takes in real time, so many runs side by side."""
+    """The real time of a plan in seconds, if `at_once` runs run in parallel and in real time."""
     runs = [(plan.count_requested(cell), float(cell.compiled.scenario["duration_ns"])) for cell in plan.cells]
     return sum(n * ns for n, ns in runs) / 1e9 / min(at_once, sum(n for n, _ in runs))
 
 
 def estimate_seconds(plan: Plan) -> float:
-    """CPU seconds of the whole plan; RunError if a sampled run fails.
+    """The estimated CPU seconds of the whole plan.
 
-    Up to three cells are run for a fiftieth of their time (at least 1 s of it), but for at most
-    `TRIAL_EVENTS` events and `TRIAL_S` seconds, and the cost scaled up.
+    Up to three cells are run for a fiftieth of their duration (at least 1 s), limited to `TRIAL_EVENTS`
+    events and `TRIAL_S` seconds, and the cost is scaled up. RunError if a trial run fails.
     """
     count = len(plan.cells)
     picked = sorted({0, count // 2, count - 1})
@@ -54,10 +54,10 @@ def estimate_seconds(plan: Plan) -> float:
 
 
 def excess_of_budget(plan: Plan, max_events: int | None = None, max_memory_bytes: int | None = None) -> str:
-    """What the largest cell of a plan is likely to need beyond its budget, in a sentence; else "".
+    """A sentence about what the largest cell probably needs beyond its budget; "" if nothing.
 
-    It is run up to `TRIAL_EVENTS` events, and up to a twentieth and a tenth of the memory: both are taken to
-    grow evenly from there.
+    A trial run takes `TRIAL_EVENTS` events; two more reach a twentieth and a tenth of the memory. Events and
+    memory are extrapolated linearly.
     """
     cell = max(plan.cells, key=lambda one: most_bits(one.compiled.scenario))
     events, memory = default_budget()

@@ -1,4 +1,4 @@
-"""What is valid in a study and probably not meant: each a sentence that `check` and `run` print."""
+"""Warnings of `check` and `run`: sentences about what is valid in a study but probably unintended."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cwndlab.study.knobs import alternative_name
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan
 
-#: Forms of ECN that report at most one mark per round trip, or none.
+#: ECN modes that report at most one mark per round trip, or none.
 _COARSE = ("off", "accept", "rfc3168", "rfc3168-ect1")
 
 
 def study_warnings(plan: Plan) -> list[str]:
-    """What is doubtful in the cells of a plan, each once with the cells where it is so."""
+    """The warnings for a plan's cells, each once, with the number of its cells unless it is for all."""
     found: dict[str, list[str]] = {}
     for cell in plan.cells:
         for text in dict.fromkeys(
@@ -32,7 +32,7 @@ def study_warnings(plan: Plan) -> list[str]:
 
 
 def _short_queues(scenario: Mapping[str, Any]) -> Iterator[str]:
-    """Queues that hold less than the largest packet, so that nothing can wait in them."""
+    """A warning for each queue that holds less than the largest packet, so that no packet can wait in it."""
     sizes = [tcp["mss"] + tcp.get("header_bytes", 40) for tcp in scenario["tcp"] if "mss" in tcp]
     largest = max(sizes, default=0)
     for link in scenario["links"]:
@@ -48,7 +48,7 @@ def _short_queues(scenario: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _missing_ecn(scenario: Mapping[str, Any]) -> Iterator[str]:
-    """Congestion controls that need their own form of ECN, and do not have it."""
+    """A warning for each congestion control that runs without the ECN mode that it needs."""
     for tcp in scenario["tcp"]:
         law = alternative_name(tcp["window_law"]) if "window_law" in tcp else ""
         own = default_ecn(law)
@@ -60,7 +60,7 @@ def _missing_ecn(scenario: Mapping[str, Any]) -> Iterator[str]:
 
 
 def same_replicates(plan: Plan) -> str:
-    """What to say of cells whose replicates would all be the same; nothing if there is none."""
+    """A note about cells whose replicates would all be equal; empty if there are none."""
     if not plan.counted_once:
         return ""
     cells = (

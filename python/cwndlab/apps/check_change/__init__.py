@@ -1,1 +1,1 @@
-"""Whether a change of a congestion control, kernel, stack or program moves numbers of studies."""
+"""Regression checks of the numbers of studies after a change of a law, kernel, stack or program."""

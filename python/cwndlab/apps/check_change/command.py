@@ -1,4 +1,4 @@
-"""`cwndlab check-change`: whether a change moves numbers of studies, for a pipeline to pass or fail."""
+"""`cwndlab check-change`: fail a pipeline if a change moves the numbers of studies."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .moved_numbers import Change
 
-#: The exit code where a number moved, as of a claim that fails with `run --strict`.
+#: The exit code if a number moved; `run --strict` uses the same code for a failed claim.
 MOVED = 3
 
 BaselineOption = Annotated[
@@ -113,7 +113,7 @@ def _share(margin: str) -> float:
 
 @contextmanager
 def _at(revision: str | None) -> Iterator[None]:
-    """In the files of a revision, or here."""
+    """Changes into the files of a git revision for the `with` block; stays here without one."""
     if revision is None:
         yield
         return
@@ -125,7 +125,7 @@ def _at(revision: str | None) -> Iterator[None]:
 
 
 def _run(study: "Study", folder: Path, options: RunOptions) -> "Results":
-    """The results of a study, kept in a folder; OutputError where a run failed."""
+    """The results of a study, kept in `folder`; OutputError if a run failed."""
     result = study.run(folder, options=options)
     if result.failures:
         first = result.failures[0]
@@ -134,7 +134,7 @@ def _run(study: "Study", folder: Path, options: RunOptions) -> "Results":
 
 
 def _kept(folder: Path, name: str) -> "Results":
-    """The results of a study in a folder of `run`, or in one of this command, by the name of the study."""
+    """The results of a study from a result folder of `run`, or by its name from one of this command."""
     from cwndlab import open_results
 
     for place in (folder / name / "after", folder / name):

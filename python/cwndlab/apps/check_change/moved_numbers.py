@@ -1,4 +1,4 @@
-"""How far a change moves the numbers of a study, and whether by more than a margin."""
+"""Comparison of a study's numbers before and after a change, with a relative margin."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results
 from cwndlab.stats.sample import Sample, relate
 
-#: Rows of the table of a summary.
+#: Most rows in the table of a summary.
 MOST_SHOWN = 40
 
 
 class ChangeKind(StrEnum):
-    """What is known of a number after a change."""
+    """The result of the comparison of a number before and after a change."""
 
     MOVED = "moved"
-    """Surely by more than the margin."""
+    """The whole interval lies beyond the margin."""
     UNDECIDED = "undecided"
-    """Whether by more than the margin, these runs do not tell."""
+    """The interval lies partly beyond the margin, so these runs do not decide."""
     UNTESTED = "not tested"
     """There are too few runs for an interval."""
     WITHIN = "within the margin"
     EQUAL = "equal"
-    """In every run."""
+    """The values are equal in every run."""
 
 
 class Change(NamedTuple):
@@ -44,13 +44,13 @@ class Change(NamedTuple):
     before: float
     after: float
     found: Interval
-    """After over before, or their difference where the quantity may be 0 or negative."""
+    """The interval of `after` over `before`, or of their difference if one of them is not positive."""
     is_ratio: bool
     kind: ChangeKind
 
     @property
     def relative(self) -> float:
-        """By how much it moved, relative to before."""
+        """The relative change: 0.1 if the number grew by 10 %; NaN if it was 0."""
         return (
             self.found.value - 1
             if self.is_ratio
@@ -59,12 +59,12 @@ class Change(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The number in words."""
+        """The quantity and its cell, for readers."""
         return f"{self.quantity} at {self.cell}" if self.cell != "base" else self.quantity
 
     @property
     def by(self) -> str:
-        """By how much it moved, with the interval."""
+        """The change and its interval, as text."""
         if self.kind is ChangeKind.EQUAL:
             return "equal"
         low, high = self.found.low, self.found.high
@@ -78,10 +78,10 @@ class Change(NamedTuple):
 def find_changes(
     study: str, before: Results, after: Results, margin: float, quantities: Collection[str] = ()
 ) -> list[Change]:
-    """The numbers that both have, or those of `quantities`, with what is known of each.
+    """The comparison of every number that both results have, or of those in `quantities`.
 
-    The intervals of all that differ cover at 95 % together (Bonferroni): a change without effect fails
-    at most one check in twenty, however many numbers it compares. `margin` is relative.
+    The intervals of all differing numbers together have 95 % coverage (Bonferroni): a change without effect
+    fails at most one check in twenty, however many numbers it compares. `margin` is relative.
     """
     _check_names(quantities, after)
     pairs: list[tuple[str, str, Sample, Sample]] = []
@@ -128,7 +128,7 @@ def _change(
 
 
 def by_size(changes: Iterable[Change]) -> list[Change]:
-    """The numbers that are not equal: surely moved ones first, the largest relative change first."""
+    """The changes that are not `EQUAL`, by kind, and within a kind the largest relative change first."""
     order = list(ChangeKind)
     found = [one for one in changes if one.kind is not ChangeKind.EQUAL]
     return sorted(found, key=lambda one: (order.index(one.kind), -abs(_or(one.relative, math.inf))))
@@ -139,7 +139,7 @@ def _or(value: float, other: float) -> float:
 
 
 def verdict(changes: Sequence[Change], margin: float) -> str:
-    """The answer in a sentence, with the largest change."""
+    """The result of the check in a sentence, with the largest change."""
     moved = [one for one in by_size(changes) if one.kind is ChangeKind.MOVED]
     beyond = f" by more than {number(100 * margin)} %" if margin else ""
     if moved:
@@ -162,7 +162,7 @@ def verdict(changes: Sequence[Change], margin: float) -> str:
 
 
 def markdown(changes: Sequence[Change], margin: float) -> str:
-    """The summary: the answer, and a table of what is not equal."""
+    """The summary in Markdown: the verdict, and a table of the numbers that are not equal."""
     shown = by_size(changes)
     several = len({one.study for one in changes}) > 1
     lines = [verdict(changes, margin), ""]
@@ -186,7 +186,7 @@ def markdown(changes: Sequence[Change], margin: float) -> str:
 
 
 def junit(changes: Sequence[Change], margin: float) -> bytes:
-    """A JUnit file: a suite for each study, a test case for each number; what moved has failed."""
+    """The content of a JUnit file: a suite per study, a test case per number; numbers that moved fail."""
     root = ElementTree.Element("testsuites")
     for study in dict.fromkeys(one.study for one in changes):
         of_study = [one for one in changes if one.study == study]

@@ -14,7 +14,7 @@ from cwndlab.base.errors import StudyError
 
 
 def _git(*words: str) -> bytes:
-    """What git prints; StudyError where it fails, with its reason."""
+    """The output of a git command; StudyError with git's reason if it fails."""
     try:
         done = subprocess.run(["git", *words], capture_output=True, check=True)
     except FileNotFoundError:
@@ -31,7 +31,7 @@ def _git(*words: str) -> bytes:
 
 @contextmanager
 def in_revision(revision: str) -> Iterator[str]:
-    """Makes the same folder of a revision the working directory meanwhile; the revision's full name."""
+    """Runs the `with` block in the current folder as of a git revision; yields the commit's full hash."""
     commit = _git("rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
     top, inside = (_git("rev-parse", word).decode().strip() for word in ("--show-toplevel", "--show-prefix"))
     archive = _git("-C", top, "archive", "--format=tar", commit)

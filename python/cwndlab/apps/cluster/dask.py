@@ -1,6 +1,6 @@
 """Runs jobs on an existing dask.distributed cluster, in batches of a few seconds of work."""
 
-# distributed is typed in part.
+# distributed is only partly typed.
 # mypy: disable-error-code="no-untyped-call"
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any, NamedTuple
 from cwndlab.base.errors import ClusterError, ExtraError
 from cwndlab.runs.executors.protocol import Job, Outcome, Work
 
-#: The scheduler costs some milliseconds a task, so a task is this much work.
+#: Seconds of work in a batch: the scheduler's cost of some milliseconds per task becomes negligible.
 BATCH_S = 3.0
 MAX_BATCH = 2000
-#: How often a batch is given out again that a worker rejects.
+#: How often a batch that a worker rejects is submitted again.
 RETRIES = 5
-#: How long a scheduler and its first worker may take to answer.
+#: Seconds in which a scheduler and its first worker must answer.
 CONNECT_S = 10.0
-#: How long a cluster may be without workers: they take some seconds to come back.
+#: Seconds without any worker after which a run fails: restarted workers need some seconds.
 LOST_S = 60.0
 
 
@@ -39,7 +39,7 @@ class Done:
 
 
 def perform_batch(jobs: list[Job], work: Work) -> Done:
-    """On a worker: performs jobs one after another."""
+    """Performs jobs one after another; runs on a worker."""
     work.check()
     began = time.perf_counter()
     outcomes = list(work.perform(jobs))
@@ -98,18 +98,18 @@ class Cluster:
 
 
 class _Stage(IntEnum):
-    """How jobs are sent. If a worker ends, jobs that were sent to it return at the next stage."""
+    """How jobs are submitted. If a worker dies, the jobs sent to it are submitted again at the next stage."""
 
     #: In batches.
     TOGETHER = 0
     #: One by one.
     SINGLE = 1
-    #: With nothing else on the cluster: dask suspects all tasks of a worker that ends, also those that wait.
+    #: With nothing else on the cluster: dask blames all tasks of a worker that dies, including waiting ones.
     ALONE = 2
 
 
 class _Sent(NamedTuple):
-    """A task of the cluster."""
+    """A task submitted to the cluster."""
 
     future: Any
     jobs: list[Job]
@@ -118,7 +118,7 @@ class _Sent(NamedTuple):
 
 @dataclass
 class _Tasks:
-    """The tasks of one run."""
+    """The jobs of one run, as tasks on the cluster."""
 
     client: Any
     work: Work
@@ -127,12 +127,12 @@ class _Tasks:
     size: int = 1
     sent: dict[Any, _Sent] = field(default_factory=dict)
     alone: deque[Job] = field(default_factory=deque)
-    #: Cells with a job that came back twice: the next ones of these cells are not sent with others.
+    #: Cells with a job that failed twice with its worker: their further jobs are sent at stage `ALONE`.
     suspects: set[str] = field(default_factory=set)
-    #: Why a cell's other suspected jobs are not run.
+    #: For each cell whose job ended its worker alone, the reason to report for its other jobs.
     failed: dict[str, str] = field(default_factory=dict)
 
-    #: The futures that ended, in that order.
+    #: The completed futures, in order of completion.
     ended: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
 
     def run(self) -> None:
@@ -159,7 +159,7 @@ class _Tasks:
             self._fill()
 
     def _next(self) -> Any:
-        """The next future that ends; ClusterError if the cluster stays without a worker."""
+        """The next future that completes; ClusterError if the cluster has no worker for `LOST_S` seconds."""
         lost = None
         while True:
             try:
@@ -177,7 +177,7 @@ class _Tasks:
                 )
 
     def cancel(self) -> None:
-        """Withdraws what is still sent, so that workers begin nothing more of it."""
+        """Cancels the submitted tasks, so that workers start none of them."""
         if self.sent:
             with suppress(OSError, CancelledError, TimeoutError):
                 self.client.cancel([task.future for task in self.sent.values()], force=True)
@@ -189,7 +189,7 @@ class _Tasks:
         future.add_done_callback(self.ended.put)
 
     def _fill(self) -> None:
-        # Two batches a thread: one that runs, one that waits; more would only fill memory.
+        # Two batches per thread: one runs and one waits; more would only fill memory.
         while len(self.sent) < 2 * max(sum(self.client.nthreads().values()), 1):
             taken = list(itertools.islice(self.source, self.size))
             if not taken:
@@ -205,7 +205,7 @@ class _Tasks:
                 self.deliver(Outcome(job, {}, 0, error=self.failed[job.cell]))
 
     def _return(self, jobs: list[Job], stage: _Stage, times: int) -> None:
-        """Jobs whose task ended workers, or was sent to workers that ended."""
+        """Resubmits jobs whose worker died, at the next stage; after the last stage, reports failure."""
         if stage == _Stage.TOGETHER and len(jobs) > 1:
             for job in jobs:
                 self._give([job], _Stage.SINGLE)

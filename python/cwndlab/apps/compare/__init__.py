@@ -1,1 +1,1 @@
-"""Two runs next to each other."""
+"""The comparison of two runs."""

@@ -73,7 +73,7 @@ def compare(
 
 
 def _moved(move: NumberDifference) -> str:
-    """What differs, and by how much."""
+    """A line for a number that differs: its values, and the interval of the difference."""
     from cwndlab.report.digits import interval_text, number
     from cwndlab.stats.verdict import decimals
 
@@ -89,7 +89,7 @@ def _moved(move: NumberDifference) -> str:
 
 
 def _summary(found: DatasetComparison) -> str:
-    """How much differs, and what chance alone would do."""
+    """How many numbers are equal and how many differ, with the number expected to differ by chance."""
     significant = sum(move.significant for move in found.moved)
     tests = sum(move.tested for move in found.moved)
     chance = f" (by chance alone about {0.05 * tests:.2g} would)" if tests > 1 else ""

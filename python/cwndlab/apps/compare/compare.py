@@ -25,8 +25,8 @@ from cwndlab.stats.difference import DatasetComparison, compare_datasets
 def compare(a: Path, b: Path) -> DatasetComparison:
     """Compares every number of every cell that both folders have.
 
-    With equal seeds replicate k saw the same random numbers in both, so the difference is paired, over the
-    replicates that both have; otherwise it is Welch's.
+    With equal seeds, replicate k of both runs saw the same random numbers, so the difference is paired over
+    the replicates that both have. Otherwise Welch's difference is used.
     """
     with open_folder(a) as (left, _):
         if a.resolve() == b.resolve():
@@ -36,7 +36,7 @@ def compare(a: Path, b: Path) -> DatasetComparison:
 
 
 def compare_page(a: Path, b: Path) -> str:
-    """The comparison as a page of HTML: what moved, and the figures of A with both runs in each."""
+    """The comparison as an HTML page: the numbers that moved, and the figures of A with both runs in each."""
     found = compare(a, b)
     names = (a.name, b.name) if a.name != b.name else (str(a), str(b))
     with open_folder(a) as (left, _), open_folder(b) as (right, _):
@@ -54,7 +54,7 @@ def compare_page(a: Path, b: Path) -> str:
 
 
 def compare_traces(a: Path, b: Path, tolerance_s: float) -> dict[str, Difference]:
-    """The first difference of every cell that both have; of simulator and kernel, from the first data on."""
+    """The first difference of each cell's traces; with a simulator and a kernel, from the first data on."""
     (left, of_kernel), (right, other) = _events(a), _events(b)
     shared = [(cell, events, right[cell]) for cell, events in left.items() if cell in right]
     if not shared:
@@ -66,7 +66,7 @@ def compare_traces(a: Path, b: Path, tolerance_s: float) -> dict[str, Difference
 
 
 def _events(path: Path) -> tuple[dict[str, list[Event]], bool]:
-    """Events of the cells of a result folder, or of a trace in CSV (cell ""), and if they are a kernel's."""
+    """The events of each cell of a folder, or of a CSV trace (cell ""), and whether a kernel ran them."""
     if path.is_dir():
         with open_folder(path) as (campaign, _):
             try:

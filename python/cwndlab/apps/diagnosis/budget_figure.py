@@ -1,4 +1,4 @@
-"""Stacked bars: where the time of pages, files or connections went, a bar for each cell."""
+"""Figures of time budgets: for each cell a stacked bar of where the time of pages or connections went."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from cwndlab.stats.results import Results
 from cwndlab.study.outputs import Figure, Scalar
 from cwndlab.study.schema import Quantity
 
-#: A part is named as changed if it changes by this share of the object's time.
+#: A part counts as changed if it changes by this share of the object's time.
 CHANGED = 0.05
-#: What takes less than this share of every bar is drawn as one.
+#: Parts with less than this share of every bar are drawn together as "other".
 SMALL = 0.01
 OTHER = "other"
-#: A part has one colour in all figures: hosts grey, the path blue, windows green, timers red. Neighbours
-#: differ in lightness, too, which distinguishes them in grey.
+#: The colours of parts, the same in all figures: hosts grey, the path blue, windows green, timers red.
+#: Neighbours also differ in lightness, so that they are distinguishable in grey.
 COLOURS = {
     "client": "#c3c6ca",
     "handshake": "#a884cd",
@@ -62,7 +62,7 @@ COLOURS = {
     "closing": "#e8e8e8",
     OTHER: "#555a61",
 }
-#: What parts are called whose names in the records are abbreviations.
+#: Words for the parts whose names in the records are abbreviations.
 WORDS = {
     "rto": "timeout",
     "rto-handshake": "timeout of the handshake",
@@ -72,25 +72,25 @@ WORDS = {
     "delayed-ack": "delayed ACK",
 }
 
-#: The kind of objects whose time a metric measures, apart from those that name it in `kind`.
+#: The kind of object that a metric without an option `kind` measures.
 _MEASURED = {"median_delay": "page", "transaction_rate": "transaction"}
 
 
 MeanTimes: TypeAlias = Mapping[str, float]
-"""Mean seconds of objects by part."""
+"""The mean time of objects in each part, in seconds."""
 
 
 class BudgetKey(NamedTuple):
-    """Objects whose mean time may explain a number: of a cell's first replicate."""
+    """The objects, in a cell's first replicate, whose mean time may explain a number."""
 
     cell: str
     kind: str
     traffic: str = ""
-    """Their traffic entry; empty: all."""
+    """The traffic entry of the objects; empty for all entries."""
 
 
 def bars(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
-    """The chart of a budget figure, its data and what is to be seen in words."""
+    """The chart of a budget figure, its data by name, and a description in words."""
     assert spec.x is not None  # the schema demands it
     kind = spec.of or "page"
     found: dict[Scalar | None, dict[Scalar | None, dict[str, dict[str, float]]]] = {}
@@ -130,7 +130,7 @@ def bars(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Names of traffic without what all of them end with: "ecn" and "plain" of "ecn_web" and "plain_web"."""
+    """Traffic names without a suffix that all share: "ecn" and "plain" for "ecn_web" and "plain_web"."""
     ends = {name.partition("_")[2] for name in names}
     return [name.partition("_")[0] if len(names) > 1 and len(ends) == 1 else name for name in names]
 
@@ -160,7 +160,7 @@ def _chart(
 
 
 def budget_cells(figures: Iterable[Figure], results: Results) -> Iterator[tuple[str, str]]:
-    """The cells of the study's figures of kind "budget", each with what the figure splits: "page", …"""
+    """The cells of the study's budget figures, each with the figure's kind of object ("page", …)."""
     for figure in figures:
         if figure.kind == "budget":
             with suppress(StudyError):  # none of its cells is run
@@ -177,7 +177,7 @@ def _records(spec: Figure, results: Results, cell: str) -> Columns:
 
 
 def mean_times(columns: Columns, traffic: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Mean seconds by part in a budget table: of the objects of each traffic entry, or of all under ""."""
+    """Mean seconds per part in a budget table, by traffic entry; without entries, of all objects under ""."""
     found: dict[str, dict[str, float]] = {}
     flows = columns["flow"].tolist()
     groups = {flow: flow.split(".", 1)[0] for flow in dict.fromkeys(flows)}
@@ -194,7 +194,7 @@ def mean_times(columns: Columns, traffic: Sequence[str]) -> dict[str, dict[str, 
 
 
 def changes(before: MeanTimes, after: MeanTimes) -> str:
-    """The parts that differ by much between two means, in milliseconds, what grew most first."""
+    """The parts that differ by more than `CHANGED` between two means, in ms; the largest growth first."""
     whole = max(sum(before.values()), sum(after.values()))
     parts = [(part, before.get(part, 0.0), after.get(part, 0.0)) for part in {**before, **after}]
     parts = sorted((p for p in parts if abs(p[2] - p[1]) > CHANGED * whole), key=lambda p: p[1] - p[2])
@@ -203,19 +203,19 @@ def changes(before: MeanTimes, after: MeanTimes) -> str:
 
 
 def in_words(part: str) -> str:
-    """A part as readers of a figure call it."""
+    """A part's name as shown in figures."""
     return WORDS.get(part, part.replace("-", " "))
 
 
 def _fold_small_parts(mean: dict[str, float], shown: list[str]) -> dict[str, float]:
-    """The parts that are shown, and the sum of the others if there are any."""
+    """The parts in `shown`, and the sum of all others as `OTHER` if it is not 0."""
     other = sum(spent for part, spent in mean.items() if part not in shown)
     kept = {part: mean[part] for part in shown if part in mean}
     return kept | ({OTHER: other} if other else {})
 
 
 def objects_of(quantity: Quantity) -> tuple[str, str]:
-    """The kind of objects whose time a quantity measures, and their traffic entry; empty words otherwise."""
+    """The kind of object whose time a quantity measures, and its traffic entry; "" for what is unknown."""
     kind, traffic = quantity.options.get("kind"), quantity.options.get("traffic")
     found = kind if isinstance(kind, str) else _MEASURED.get(quantity.metric or "", "")
     return found, traffic if isinstance(traffic, str) else ""

@@ -1,8 +1,8 @@
-"""What senders wait for, in words."""
+"""The causes of waits, in words."""
 
 from __future__ import annotations
 
-#: The causes, in words.
+#: A description of each cause.
 CAUSES = {
     "lost-syn": "a SYN or SYN-ACK was lost, and its timer had to expire",
     "refused": "the connection was refused, and the host tried again",
@@ -35,5 +35,5 @@ CAUSES = {
     "blocked": "the stack was blocked, and does not say by what",
     "unknown": "packets of that time are not in the capture, or its clock was set",
 }
-#: Causes that are part of a healthy transfer, or say nothing of it.
+#: Causes that belong to a healthy transfer, or that explain nothing.
 ORDINARY = ("handshake", "cwnd", "pacing", "unknown")

@@ -1,4 +1,4 @@
-"""One sender's side of a TCP connection, as the diagnosis sees it, whatever it was made of."""
+"""One sender's side of a TCP connection, from a capture or a run: the input of the diagnosis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIN, SYN, RST, ACK, ECE = 1, 2, 4, 16, 64
 
 
 class Blocks(Sequence[tuple[int, int]]):
-    """SACK blocks in few bytes: large captures have millions of them."""
+    """SACK blocks packed into bytes, because large captures have millions of them."""
 
     __slots__ = ("_packed",)
 
@@ -23,7 +23,7 @@ class Blocks(Sequence[tuple[int, int]]):
 
     @classmethod
     def of_pairs(cls, pairs: Sequence[tuple[int, int]]) -> Blocks:
-        """Those with these edges."""
+        """The blocks with these left and right edges."""
         return cls(struct.pack(f"{2 * len(pairs)}q", *chain.from_iterable(pairs)))
 
     @overload
@@ -39,7 +39,7 @@ class Blocks(Sequence[tuple[int, int]]):
 
 @dataclass(slots=True)
 class Packet:
-    """A segment that the sender sent (`out`) or received. Numbers are payload offsets of its direction."""
+    """A segment that the sender sent (`out`) or received; `seq` and `ack` are offsets in the payload."""
 
     time_ns: int
     out: bool
@@ -52,16 +52,16 @@ class Packet:
     sack: Sequence[tuple[int, int]] = ()
     ts_val: int | None = None
     ts_ecr: int | None = None
-    #: Where it was dropped, and why; None if that is not known.
+    #: Where and why it was dropped; None if unknown or not dropped.
     drop: Drop | None = None
-    #: Whether it was not captured but left a hole in the sequence numbers.
+    #: Whether the capture lacks this segment, which was inferred from a hole in the sequence numbers.
     unseen: bool = False
-    #: "keep-alive", or "window" if it probes a closed window; empty for every other segment.
+    #: "keep-alive" for a keep-alive, "window" for a probe of a closed window, "" for every other segment.
     probe: str = ""
 
     @property
     def end(self) -> int:
-        """Offset behind its last byte; a FIN counts one."""
+        """The offset after the last byte; a FIN counts as one byte."""
         return self.seq + self.len + bool(self.flags & FIN)
 
     @property
@@ -72,7 +72,7 @@ class Packet:
 
 @dataclass(frozen=True)
 class Drop:
-    """A packet's end."""
+    """Where, when and why a packet was dropped."""
 
     time_ns: int
     link: str
@@ -82,73 +82,73 @@ class Drop:
 
 
 class Missing(NamedTuple):
-    """Data that a capture lacks, although it was sent."""
+    """Data that was sent but is missing from the capture."""
 
     seq: int
     len: int
-    #: The times of the packets between which it was sent.
+    #: The times of the captured packets before and after it.
     after_ns: int
     before_ns: int
 
 
 @dataclass(frozen=True)
 class Known:
-    """What only a simulated run tells about its sender."""
+    """The internal state of a sender, which only simulated runs record."""
 
-    #: From, to, and the word of the table `limits`; in order, without gaps.
+    #: What limited the sender, as (start ns, end ns, limit as in the table `limits`); in order, without gaps.
     limits: Sequence[tuple[int, int, str]]
-    #: By time of expiry: the timer, when it was set, and how often it expired without progress.
+    #: By time of expiry in ns: the timer's name, when it was set, and its consecutive expirations.
     timers: Mapping[int, tuple[str, int, int]]
-    #: Time, cwnd and ssthresh (-1: none yet) in bytes.
+    #: (time in ns, cwnd, ssthresh) in bytes; ssthresh is -1 until it is set.
     windows: Sequence[tuple[int, int, int]]
-    #: Its congestion control.
+    #: Name of the congestion control.
     law: str = ""
 
 
-#: With times that are coarser than this, nothing is known of waits.
+#: If the times of a capture are coarser than this, waits cannot be inferred.
 _COARSEST_NS = 100_000_000
 
 
 @dataclass
 class Conversation:
-    """The packets of one connection in order of time, and what else is known."""
+    """The packets of one connection in order of time, and what else is known about it."""
 
     #: "web.1, connection 14" or "10.0.0.1:80 > 10.0.0.2:5001".
     name: str
     packets: list[Packet]
     mss: int
-    #: Where the packets were seen.
+    #: Where the packets were captured.
     seen_at: Literal["sender", "receiver", "middle"]
-    #: What is known for certain; None of captures and of kernels' runs.
+    #: The sender's recorded state; None for captures and kernels' runs.
     known: Known | None = None
-    #: Whether every packet that was dropped on the way has its `drop`.
+    #: Whether `drop` is set for every packet that was dropped on the path.
     drops_known: bool = False
-    #: Whether the window scale is known; if not, only a window of 0 is certain.
+    #: Whether the window scale is known; if not, only windows of 0 are certain.
     scale_known: bool = True
-    #: The connection's number in the run; None of captures.
+    #: The connection's number in the run; None for captures.
     serial: int | None = None
-    #: What the reader should know of the source.
+    #: Remarks about the source, for the reader.
     notes: list[str] = field(default_factory=list)
-    #: How it ended, in a sentence; only of captures.
+    #: How a captured connection ended, in a sentence; "" for other sources.
     ended: str = ""
-    #: Whether the packets begin with the connection.
+    #: Whether the first packets are those of the handshake.
     from_start: bool = True
-    #: What a capture lacks.
+    #: The data that a capture lacks.
     missing: list[Missing] = field(default_factory=list)
-    #: When the clock of a capture was set.
+    #: The times in ns at which the capture's clock was stepped.
     steps: list[int] = field(default_factory=list)
-    #: A capture's times are multiples of this, if that hides something.
+    #: The resolution of a capture's clock if that is coarse, else 0.
     tick_ns: int = 0
-    #: Whether a capture has only the sender's packets, "data", or only the receiver's, "acks".
+    #: "data" if a capture has only the sender's packets, "acks" if only the receiver's, "" otherwise.
     one_way: Literal["", "data", "acks"] = ""
-    #: Segments with data of the sender that were damaged in the capture, and their bytes.
+    #: The number of the sender's data segments that were damaged in the capture, and their bytes.
     damaged: tuple[int, int] = (0, 0)
-    #: The slowest link of its path, if that is known.
+    #: The slowest link of the path; None if unknown.
     bottleneck: Bottleneck | None = None
-    #: The times of the first and the last packet that were captured, also if left out; None where none was.
+    #: The times of the first and last captured packet, even if damaged; None if no packet was damaged.
     span_ns: tuple[int, int] | None = None
 
     @property
     def shows_waits(self) -> bool:
-        """Whether what the sender waited for can be inferred."""
+        """Whether the causes of the sender's waits can be inferred."""
         return not self.one_way and self.tick_ns < _COARSEST_NS

@@ -1,4 +1,4 @@
-"""The diagnosis of several conversations: their longest waits, or the one at a moment."""
+"""The diagnosis of several conversations: their longest waits, or the waits at one moment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .conversation import ACK, FIN, Conversation, Packet
 from .summary import Summary, length_text, summarize, summarize_all
 from .waits import Wait, find_all_waits, find_waits
 
-#: Of more connections, the numbers are printed together.
+#: With more connections than this, one summary covers all of them.
 SUMMARIES = 4
 
 
@@ -21,17 +21,17 @@ class Diagnosis:
 
     #: Seconds that the senders waited, by cause, the longest first.
     waited_s: dict[str, float]
-    #: The waits that were asked for, explained.
+    #: The requested waits, with explanations.
     waits: tuple[Explanation, ...]
     notes: tuple[str, ...] = ()
-    #: Each connection in two sentences.
+    #: A summary of each connection.
     summaries: tuple[Summary, ...] = ()
-    #: Whether what the senders waited for is known; not so of QUIC stacks.
+    #: Whether the causes of waits could be determined.
     waits_known: bool = True
 
     @property
     def cause(self) -> str | None:
-        """What cost most, apart from what is part of every transfer; None if nothing else cost anything."""
+        """The cause that cost most time, apart from those of every healthy transfer; None if none did."""
         return next((cause for cause in self.waited_s if cause not in ORDINARY), None)
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Diagnosis:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:
-        """The same as a dictionary for JSON: times in seconds, from the start of the run or capture.
+        """The diagnosis as a dictionary for JSON; times are in seconds from the start of the run or capture.
 
         >>> run.sel(buffer=2).explain("cubic").to_dict()["waits_known"]
         True
@@ -68,7 +68,7 @@ class Diagnosis:
 
 
 def diagnose(conversations: Sequence[Conversation], at_s: float | None = None, longest: int = 5) -> Diagnosis:
-    """What senders waited for at a moment, or their longest waits apart from ordinary ones."""
+    """The diagnosis at a moment, or of the longest waits (ordinary waits only if there are no others)."""
     every = [find_all_waits(one) for one in conversations]
     waits, short = [mine for mine, _ in every], [sums for _, sums in every]
     found = [(one, wait) for one, mine in zip(conversations, waits, strict=True) for wait in mine]
@@ -106,7 +106,7 @@ def _longest(found: Sequence[tuple[Conversation, Wait]], count: int) -> list[tup
 
 @dataclass(frozen=True)
 class Step:
-    """One event of the chain that led to a wait."""
+    """One event in the chain that led to a wait."""
 
     time_ns: int
     text: str
@@ -114,18 +114,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A wait explained."""
+    """A wait, its cause, and the events that led to it."""
 
     conversation: str
     start_s: float
     end_s: float
     cause: str
-    #: In one sentence.
+    #: The cause, in one sentence.
     summary: str
-    #: False if the cause is only the likeliest one.
+    #: False if the cause is inferred.
     certain: bool
     steps: tuple[Step, ...]
-    #: The connection's number in the run; None of captures.
+    #: The connection's number in the run; None for captures.
     serial: int | None = None
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ class Explanation:
         return "\n".join([head, *lines])
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """The explanation as a dictionary for JSON; times are in seconds."""
         return {
             "conversation": self.conversation,
             "start_s": self.start_s,
@@ -148,12 +148,12 @@ class Explanation:
         }
 
 
-#: Causes in words where they are only the likeliest.
+#: Descriptions of causes that differ while the cause is only inferred.
 _UNSURE = {"policer": "a policer, or a queue too short to delay anything, had dropped segments"}
 
 
 def explain(conversation: Conversation, wait: Wait) -> Explanation:
-    """A wait in sentences."""
+    """The explanation of a wait."""
     steps = [*_losses(wait), *_dupacks(conversation, wait), *_window(conversation, wait)]
     steps += _request(conversation, wait) + _timer(wait) + _end(conversation, wait)
     return Explanation(
@@ -169,7 +169,7 @@ def explain(conversation: Conversation, wait: Wait) -> Explanation:
 
 
 def _losses(wait: Wait) -> list[Step]:
-    """The earlier transmissions of what was sent again, and what became of them."""
+    """The earlier transmissions of the data that ended the wait, and where they were dropped."""
     steps = []
     for count, packet in enumerate(wait.earlier):
         again = " again" if count else ""
@@ -206,7 +206,7 @@ def _dupacks(conversation: Conversation, wait: Wait) -> list[Step]:
 
 
 def _window(conversation: Conversation, wait: Wait) -> list[Step]:
-    """What the windows were when the wait began."""
+    """The step that describes the window when the wait began; empty for causes other than a window."""
     if wait.cause in ("zero-window", "receive-window"):
         last = next(
             (p for p in reversed(conversation.packets[: wait.at]) if not p.out and p.time_ns < wait.end_ns),
@@ -229,14 +229,14 @@ def _window(conversation: Conversation, wait: Wait) -> list[Step]:
     verb = f"fell from {before} to" if fell else "was"
     threshold = f"ssthresh {ssthresh} bytes" if ssthresh >= 0 else "no ssthresh yet"
     text = f"cwnd {verb} {cwnd} bytes, {threshold}; {_outstanding(conversation, wait)} bytes were outstanding"
-    # Linux's tcp_bbr.c, bbr_cwnd_min_target
+    # ProbeRTT's window: `bbr_cwnd_min_target` in Linux's tcp_bbr.c.
     if fell and wait.cause == "cwnd" and known.law == "bbr1" and cwnd <= 4 * conversation.mss:
         text += " (ProbeRTT: BBR sends at most 4 segments for 200 ms, to measure the round-trip time)"
     return [Step(max(time, wait.start_ns), text)]
 
 
 def _outstanding(conversation: Conversation, wait: Wait) -> int:
-    """What was sent and not acknowledged when a wait began, in bytes."""
+    """The bytes in flight when a wait began."""
     for packet in reversed(conversation.packets[: wait.at]):
         if not packet.out and packet.time_ns <= wait.start_ns:
             return wait.nxt - packet.ack
@@ -244,7 +244,7 @@ def _outstanding(conversation: Conversation, wait: Wait) -> int:
 
 
 def _request(conversation: Conversation, wait: Wait) -> list[Step]:
-    """The data that arrived last while the application had nothing to send: it may have waited for that."""
+    """The last data that arrived while the application had nothing to send, perhaps an awaited request."""
     if wait.cause != "application":
         return []
     last = next((p for p in reversed(conversation.packets[: wait.at]) if not p.out and p.len), None)

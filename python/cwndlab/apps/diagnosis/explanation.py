@@ -18,10 +18,10 @@ from .runs_again import view_again
 def explain_run(
     source: Repeatable, cell: str, replicate: int, flow: str | None, at_s: float | None, longest: int
 ) -> Diagnosis:
-    """The diagnosis of one flow of a run, simulated again with the probes that it needs.
+    """The diagnosis of one flow of a run, which is simulated again with the required probes.
 
-    Of an embedded QUIC stack, which does not name what it waited for, by its window and packets; of a program
-    that writes qlog, by that and our packets.
+    An embedded QUIC stack does not name its limits, so they are inferred from its window and packets. For a
+    program that writes qlog, the qlog and the laboratory's own records are used.
 
     Raises:
         NotFoundError: there is no such flow.
@@ -49,7 +49,7 @@ def explain_run(
 
 
 def _traffic(entries: Sequence[Mapping[str, Any]], flow: str | None) -> int:
-    """The index of the traffic entry of this name, or the first instance; without a name, TCP before QUIC."""
+    """The index of the traffic entry `flow` or of its first instance; without a name, TCP precedes QUIC."""
     found = [k for k, entry in enumerate(entries) if has_connections(entry)]
     chosen = indices_of_flow([str(entries[k]["name"]) for k in found], flow, " of TCP or QUIC")
     return min((found[k] for k in chosen), key=lambda k: "stack" in entries[k])

@@ -1,7 +1,7 @@
-"""Connections of embedded QUIC stacks, which do not name what kept them from sending.
+"""The diagnosis of embedded QUIC stacks, which do not report what kept them from sending.
 
-Rates, losses, round-trip times, windows and pauses come from the records. The causes of pauses follow from
-the stack's window and bytes in flight, its probe timeouts, and what arrived before it sent again.
+Rates, losses, round-trip times, windows and pauses are recorded. The causes of pauses are inferred from
+window, bytes in flight, probe timeouts, and the packets that arrived before the stack sent again.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from .quic.explain_quic import diagnose_logs
 from .quic.quic_records import log_of_records
 from .summary import Summary, length_text
 
-#: What both stacks accept of a stream ahead unless the study says otherwise.
+#: Stream data that both stacks accept ahead of the application by default, in bytes.
 _STREAM_WINDOW = 1_250_000
 
 
 @dataclass(frozen=True)
 class OutsideSummary(Summary):
-    """What a sender did, in numbers; `retransmitted` are the packets that it declared lost."""
+    """A summary of a sender of QUIC; `retransmitted` counts the packets that it declared lost."""
 
     repairs: ClassVar[str] = "packets declared lost"
-    #: Packets of the connection that links dropped, both directions.
+    #: Packets of the connection that links dropped, in both directions.
     dropped: int
-    #: Of both ends.
+    #: Probe timeouts of both ends.
     probe_timeouts: int
     ecn_reductions: int
-    #: Of the congestion window, in bytes, weighted by time; None if it was not recorded.
+    #: Time-weighted mean of the congestion window in bytes; None if it was not recorded.
     mean_window_bytes: float | None
-    #: Share of the window's changes at which less than a packet of it was free.
+    #: Share of the recorded changes of the window at which less than a packet of it was free.
     full_window_share: float | None
-    #: The longest time without a packet of the sender, and when it began.
+    #: The longest time between two packets of the sender, and its start, in seconds; None without packets.
     pause_s: tuple[float, float] | None
 
     def __str__(self) -> str:
@@ -74,16 +74,16 @@ def diagnose_outside(
     at_s: float | None = None,
     longest: int = 5,
 ) -> Diagnosis:
-    """What kept the connections of a traffic entry that uses an embedded QUIC stack from sending.
+    """The diagnosis of the connections of a traffic entry that uses an embedded QUIC stack.
 
     Args:
-        columns: gives the columns of a record table: `connections`, `segments` at the node, `cwnd` and
+        columns: returns the columns of a record table: `connections`, `segments` at the node, `cwnd` and
             `timeouts`.
-        scenario: what was run.
+        scenario: the compiled scenario of the run.
         traffic: index of the traffic entry.
         node: the sending host.
-        at_s: the moment asked about.
-        longest: how many waits, without one.
+        at_s: the moment to explain, in seconds.
+        longest: how many waits to explain, without `at_s`.
 
     """
     stack = scenario["traffic"][traffic]["stack"]
@@ -143,7 +143,7 @@ def _summary(
 
 
 def _sent(segments: Columns, serial: int, client: bool) -> tuple[NDArray[np.int64], int]:
-    """When the sender sent its datagrams, in nanoseconds, and the payload of the largest."""
+    """The send times of the sender's datagrams in nanoseconds, and the largest payload in bytes."""
     mine = (segments["connection"] == serial) & (segments["from_client"] == client) & segments["sent"]
     sizes = segments["len"][mine]
     return segments["time_ns"][mine].astype(np.int64), int(sizes.max()) if len(sizes) else 0
@@ -152,7 +152,7 @@ def _sent(segments: Columns, serial: int, client: bool) -> tuple[NDArray[np.int6
 def _window(
     table: Columns, serial: int, client: bool, packet: int
 ) -> tuple[float | None, float | None, tuple[float, float] | None]:
-    """The mean window, the share of its changes at which it was full, and the least and median round trip."""
+    """Mean window in bytes, share of changes with a full window, and least and median RTT in s; else None."""
     mine = (table["connection"] == serial) & (table["from_client"] == client)
     times, windows = table["time_ns"][mine].astype(float), table["cwnd_bytes"][mine].astype(float)
     if len(times) < 2:

@@ -1,4 +1,4 @@
-"""Conversations of a run, simulated or on a kernel, of its record tables."""
+"""Conversations from the record tables of a run, simulated or on a kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .conversation import Conversation, Drop, Known, Packet
 from .diagnosis import Diagnosis
 from .run_bottleneck import bottleneck_in
 
-#: The record tables that are read.
+#: The record tables that `conversations` reads.
 TABLES = ("connections", "segments", "limits", "timeouts", "cwnd")
 
 
@@ -31,11 +31,11 @@ def conversations(
     """The connections of a traffic entry, with the observed node as the sender.
 
     Args:
-        columns: gives the columns of a record table.
-        scenario: what was run, with the probes of `TABLES` on and segments observed at the node.
+        columns: returns the columns of a record table.
+        scenario: the compiled scenario, with the probes of `TABLES` on and segments observed at the node.
         traffic: index of the traffic entry.
         node: the sending host.
-        simulated: whether the tables of senders are what a sender knew; those of kernels are inferred.
+        simulated: whether the tables record the sender's own state; those of kernels are inferred.
 
     """
     table = columns("connections")
@@ -45,14 +45,14 @@ def conversations(
         table["connection"][mine].tolist(), table["client"][mine].tolist(), strict=True
     ):
         found.append(_conversation(columns, scenario, traffic, serial, client == node, simulated))
-    # Programs may send datagrams next to TCP, which have no windows to wait for.
+    # Programs may send datagrams next to TCP, and datagrams have no windows.
     kept = [one for one in found if not one.packets or any(packet.flags for packet in one.packets)]
     if len(kept) < len(found) and kept:
         kept[0].notes.append(f"{count_text(len(found) - len(kept), 'connection')} of datagrams left out")
     return kept
 
 
-#: So many connections that failed are named.
+#: At most this many failed connections are named.
 NAMED = 4
 
 
@@ -89,7 +89,7 @@ def _conversation(
     return Conversation(
         name=f"{entry['name']}, connection {serial}, {sender} > {receiver}",
         packets=packets,
-        # Options make segments smaller.
+        # The options in each segment reduce its payload below the configured MSS.
         mss=max((packet.len for packet in packets if packet.out), default=0) or int(config["mss"]),
         seen_at="sender",
         known=_sender_facts(columns, serial, client, alternative_name(config["window_law"]))
@@ -129,7 +129,7 @@ def _packets(table: Columns, scenario: Mapping[str, Any], serial: int, client: b
 
 
 def _known_number(value: float | None) -> int | None:
-    """A number that may be missing (NaN or -1 in numpy's columns)."""
+    """The number as an int; None if it is missing (None, NaN or negative)."""
     return None if value is None or value != value or value < 0 else int(value)
 
 
@@ -148,7 +148,7 @@ def _drop(link: Mapping[str, Any], time_ns: int, cause: str) -> Drop:
 
 
 def _sender_facts(columns: Callable[[str], Columns], serial: int, client: bool, law: str) -> Known | None:
-    """What the tables of the sender tell; None if they are empty."""
+    """The sender's recorded state; None if the table `limits` is empty for this connection."""
 
     def rows(table: str, *names: str) -> list[tuple[Any, ...]]:
         found = columns(table)

@@ -1,4 +1,4 @@
-"""Segments that only ask whether the other end is there: keep-alive segments, and probes of a window."""
+"""Recognition of segments that only test the peer: keep-alive segments, and probes of a closed window."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from .conversation import FIN, RST, SYN, Packet
 
 
 def mark_probes(packets: Sequence[Packet]) -> None:
-    """Marks keep-alive segments (RFC 9293, section 3.8.4) and probes of a closed window (section 3.8.6.1).
+    """Sets `probe` of keep-alive segments (RFC 9293, section 3.8.4) and window probes (section 3.8.6.1).
 
-    A keep-alive repeats the number before the next one, with one byte or none, when all is acknowledged. A
-    probe of a closed window has one byte, or repeats that number.
+    A keep-alive repeats the last acknowledged sequence number, with at most one byte, when no data is
+    outstanding. A probe of a closed window has one byte, or repeats that sequence number.
     """
     sent = {True: 0, False: 0}
     acknowledged = {True: 0, False: 0}
-    #: The window that each end offers, None if it has not sent any.
+    #: The window that each end last offered; None before its first packet.
     offered: dict[bool, int | None] = {True: None, False: None}
     for packet in packets:
         end, other = packet.out, not packet.out

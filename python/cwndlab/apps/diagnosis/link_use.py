@@ -1,4 +1,4 @@
-"""Why a flow was slower than the bottleneck of its path, in one sentence."""
+"""Why a flow did not fill the bottleneck of its path."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from .bottleneck import Bottleneck
 from .conversation import Conversation
 
-#: Bytes of IP's and TCP's headers, and of timestamps (RFC 7323, appendix A).
+#: Bytes of the IP and TCP headers, and of the timestamps option with its padding (RFC 7323, appendix A).
 _HEADERS, _TIMESTAMPS = 40, 12
-#: A flow that uses this share of its bottleneck fills it.
+#: From this share of the bottleneck's rate on, the flow fills the bottleneck.
 _FULL = 0.95
 
 
 def used_share(conversation: Conversation, acknowledged_bytes: int, seconds: float) -> float:
-    """The share of its bottleneck that a flow used, with headers."""
+    """The share of the bottleneck's rate that a flow used, headers included."""
     assert conversation.bottleneck is not None
     stamped = any(packet.ts_val is not None for packet in conversation.packets[:10])
     header = _HEADERS + (_TIMESTAMPS if stamped else 0)
@@ -29,14 +29,14 @@ def explain_share(
     seconds: float,
     causes: Mapping[str, str],
 ) -> str:
-    """Why a flow used only so much of its bottleneck, in a sentence.
+    """A sentence that states the used share of the bottleneck and the largest cause of the rest.
 
     Args:
-        bottleneck: of its path.
-        share: what it used of it.
-        waited_s: by cause, how long it waited.
-        seconds: how long it took.
-        causes: each cause in words.
+        bottleneck: the bottleneck of the flow's path.
+        share: the used share of the bottleneck's rate.
+        waited_s: seconds that the flow waited, by cause.
+        seconds: duration of the flow.
+        causes: a description of each cause.
 
     """
     used = f"{100 * min(share, 1.0):.0f} % of the bottleneck ({bottleneck.text})"

@@ -1,4 +1,4 @@
-"""Whether a capture shows that its sender paces."""
+"""Detection of pacing in a capture."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from .conversation import Packet
 
-#: Segments that left in the middle of a round trip, without an arrival before them, that make a pacer likely.
+#: Pacing needs at least this many segments sent within a round trip without an arrival just before them.
 _LEAST = 20
-#: The first quartile of the gaps before them is at least this share of the third: a pacer's gaps follow its
-#: rate, those of a busy host do not.
+#: The least ratio of the first to the third quartile of the gaps: a pacer's gaps are regular, a busy host's
+#: not.
 _REGULAR = 0.5
 
 
 def paces(packets: Sequence[Packet], rtt_ns: int, answer_ns: int) -> bool:
-    """Whether segments left at regular times that neither an arrival nor the host's speed explains.
+    """Whether segments left at regular intervals that neither arrivals nor the host's speed explain.
 
-    A host that was held up by something else sends what an acknowledgment released late, but then at once.
+    A delayed host sends everything that an acknowledgment released late, but then at once.
     """
     gaps: list[int] = []
     last_out = last_in = None

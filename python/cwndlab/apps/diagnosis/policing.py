@@ -1,4 +1,4 @@
-"""Whether losses look like a policer's.
+"""Detection of policing from the losses of a flow.
 
 After Flach and others, "An Internet-Wide Analysis of Traffic Policing", SIGCOMM 2016.
 """
@@ -12,27 +12,27 @@ from statistics import median
 
 from .conversation import Packet
 
-#: Fewer losses than this tell nothing.
+#: With fewer losses, policing cannot be recognized.
 _LOSSES = 6
-#: Segments that are looked at, from the first loss on.
+#: At most this many segments from the first loss on are examined.
 _SEGMENTS = 20_000
-#: The buckets that are tried: rates, in multiples of the goodput between the first and the last loss, which a
-#: sender that waits for timers leaves below the policer's, and sizes in segments.
+#: Token buckets to try: rates as multiples of the goodput between the first and the last loss, and sizes in
+#: segments. Because the sender waits for timers, the goodput is at most the policer's rate.
 _RATES = (1.0, 1.25, 1.6)
 _SIZES = (8, 12, 16, 24, 32, 64, 128)
-#: The share of pairs of a lost and another segment in which the bucket holds less for the lost one: 0.5 where
-#: losses are random. With the inflation below, a policer was found in 25 of 36 captures with one, and in none
+#: The share of pairs (lost segment, passed segment) in which the bucket holds less for the lost one; 0.5 for
+#: random losses. Together with `_INFLATION`, this found a policer in 25 of 36 captures with one, and in none
 #: of 36 with random losses and short queues.
 _LESS = 0.95
-#: Where a queue dropped, packets had waited: round trips just before losses exceed the shortest by more.
+#: Round trips before losses beyond this multiple of the shortest show that packets queued: no policer.
 _INFLATION = 1.05
 
 
 def is_policed(packets: Sequence[Packet], rtt_ns: int, mss: int) -> bool:
-    """Whether a token bucket would explain the losses, and packets had not waited in a queue before them.
+    """Whether a token bucket explains the losses, and no queue had built up before them.
 
-    The bucket must hold less when packets are lost than when others pass. A queue too short to delay anything
-    looks like a policer.
+    The bucket must hold fewer tokens at losses than at segments that pass. A queue too short to add delay is
+    indistinguishable from a policer.
     """
     out = [packet for packet in packets if packet.out and packet.len]
     seen: dict[int, int] = {}
@@ -59,7 +59,7 @@ def is_policed(packets: Sequence[Packet], rtt_ns: int, mss: int) -> bool:
 
 
 def _share_with_less(steps: Sequence[tuple[int, int, bool]], rate: float, size: int) -> float:
-    """The share of pairs in which a bucket of this rate (bytes/ns) and size holds less for the lost one."""
+    """The share of pairs in which the bucket (`rate` in bytes/ns, `size` in bytes) holds less at the loss."""
     tokens, before = 0.0, steps[0][0]
     at_losses, at_others = [], []
     for time_ns, length, is_lost in steps:
@@ -76,9 +76,9 @@ def _share_with_less(steps: Sequence[tuple[int, int, bool]], rate: float, size: 
 
 
 def _round_trips_before(packets: Sequence[Packet], lost: set[int]) -> float:
-    """The median of the last round trips measured before losses, in nanoseconds.
+    """The median of the last round trips measured before losses, in ns; infinite if there are none.
 
-    An ACK after a hole comes late, so what was outstanding at a duplicate ACK is not measured.
+    The ACK that fills a hole comes late, so segments outstanding at a duplicate ACK are not measured.
     """
     sent: dict[int, int] = {}
     newest = una = nxt = recover = 0

@@ -1,4 +1,4 @@
-"""The bottleneck of a flow, by the scenario of its run."""
+"""The bottleneck of a flow, from the scenario of its run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .bottleneck import Bottleneck, size_text
 
 
 def bottleneck_in(scenario: Mapping[str, Any], traffic: int, sender: int, receiver: int) -> Bottleneck | None:
-    """The bottleneck of a traffic entry's data in a scenario; None if it has none, or a rate that changes."""
+    """The bottleneck from `sender` to `receiver`; None without a path both ways or with a changing rate."""
     there, back = _path(scenario, sender, receiver), _path(scenario, receiver, sender)
     links = scenario["links"]
     if not there or not back or any(links[k].get("capacity") is not None for k in there):
@@ -36,7 +36,7 @@ def _ways(entry: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _path(scenario: Mapping[str, Any], start: int, goal: int) -> list[int] | None:
-    """The links that packets take from a node to another in a scenario: a route, or the shortest path."""
+    """The link indices of the configured route, or of the shortest path, between two nodes; None if none."""
     route = next((one for one in scenario["routes"] if (one["from"], one["to"]) == (start, goal)), None)
     if route is not None:
         return list(route["via"])

@@ -1,4 +1,4 @@
-"""Runs that are simulated again for what a diagnosis needs of them."""
+"""Repetition of runs with the probes that a diagnosis needs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def view_again(
     probes: Mapping[str, object],
     changes: Mapping[str, object] | None = None,
 ) -> WholeRun:
-    """A replicate simulated again with these probes on, and other keys of its scenario changed.
+    """A replicate simulated again with these probes on and these keys of its scenario replaced.
 
-    OutputError if it cannot be.
+    OutputError if it cannot be repeated.
     """
     tables = with_probes(source, cell, replicate, probes, changes)
     return WholeRun(KeptRecords(tables), {**source.scenario(cell), **(changes or {})})

@@ -1,4 +1,4 @@
-"""A connection in two sentences: its rate, losses and round-trip times, and what held it back most."""
+"""A summary of a connection: its rate, losses, round-trip times and largest waits, in two sentences."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from .conversation import Conversation
 from .link_use import explain_share, used_share
 from .waits import Wait, round_trips
 
-#: A cause that is not part of every transfer is named from this share of the time on.
+#: A cause that is not part of every transfer is named from this share of the duration on.
 _NOTABLE = 0.02
-#: A tick of more than this share of the time leaves the rate uncertain.
+#: If the clock's resolution exceeds this share of the duration, the rate is given as a range.
 _COARSE = 0.02
-#: A round trip is given if it takes at least so many ticks of the capture's clock.
+#: The round trip is given only if its median is at least this many ticks of the capture's clock.
 _TICKS = 10
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a sender did, in numbers."""
+    """Numbers that summarize what a sender did."""
 
     #: What `retransmitted` counts.
     repairs: ClassVar[str] = "segments retransmitted"
 
     conversation: str
-    #: From its first packet to its last.
+    #: The time between the first and the last packet.
     seconds: float
-    #: Payload that was acknowledged.
+    #: Payload bytes that were acknowledged.
     acknowledged_bytes: int
-    #: Segments with data, and how many of them had been sent before.
+    #: The number of data segments, and how many of them were retransmissions.
     segments: int
     retransmitted: int
-    #: The shortest round trip and the median; None where the capture is not the sender's.
+    #: The least and the median round trip; None if the capture was not made at the sender.
     rtt_s: tuple[float, float] | None
-    #: Seconds that it waited for what it waited for longest, and for the longest that is not part of every
-    #: transfer; by the keys of `CAUSES`.
+    #: Seconds waited, by keys of `CAUSES`: for the largest cause, and for the largest cause that is not part
+    #: of every transfer.
     waited_s: dict[str, float]
-    #: How the connection ended, in a sentence; only of captures.
+    #: How a captured connection ended, in a sentence; "" for other sources.
     ended: str = field(default="", kw_only=True)
-    #: What it used of its bottleneck, and why not more, in a sentence.
+    #: A sentence on the used share of the bottleneck and what limited it; "" if unknown.
     bottleneck: str = field(default="", kw_only=True)
-    #: The times of a capture are multiples of this, if that hides something.
+    #: The resolution of the capture's clock in seconds if that is coarse, else 0.
     tick_s: float = field(default=0.0, kw_only=True)
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class Summary:
         return f" Waited {why}." if why else ""
 
     def _rate_text(self) -> str:
-        """The rate, or its range where the clock is too coarse for the time that it took."""
+        """The rate, or its range if the clock is too coarse for the duration."""
         bits = self.acknowledged_bytes * 8e-6
         if self.tick_s > _COARSE * self.seconds:
             least = f"{bits / (self.seconds + self.tick_s):.3g}"
@@ -76,14 +76,14 @@ class Summary:
         return f" {self.ended}" if self.ended else ""
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """The summary as a dictionary for JSON."""
         return asdict(self)
 
 
 def summarize(
     conversation: Conversation, waits: Sequence[Wait], short_ns: Mapping[str, int] | None = None
 ) -> Summary:
-    """The summary of a connection with these waits, and by cause the sums of shorter ones."""
+    """The summary of a connection from its waits and, by cause, the total ns of waits too short to list."""
     packets = conversation.packets
     first_ns, last_ns = conversation.span_ns or (
         (packets[0].time_ns, packets[-1].time_ns) if packets else (0, 0)
@@ -99,7 +99,7 @@ def summarize(
             retransmitted += packet.seq < highest
             unique += max(0, packet.seq + packet.len - max(packet.seq, highest))
             highest = max(highest, packet.seq + packet.len)
-    # Of a connection of which the beginning is missing, a capture elsewhere has what arrived.
+    # Without the start of the connection, only a capture at the sender can count acknowledged data.
     arrived = conversation.one_way == "data" or (
         conversation.seen_at != "sender" and not conversation.from_start
     )
@@ -128,7 +128,7 @@ def summarize(
 
 
 def leading_waits(waited: Mapping[str, float], seconds: float) -> dict[str, float]:
-    """Of the seconds waited by cause, the longest, and the longest that is not part of every transfer."""
+    """The entries of `waited` for the largest cause and for the largest that is not in every transfer."""
     longest = sorted(waited, key=lambda cause: -waited[cause])
     notable = [one for one in longest if one not in ORDINARY and waited[one] >= _NOTABLE * seconds]
     return {cause: waited[cause] for cause in dict.fromkeys([*longest[:1], *notable[:1]])}
@@ -144,7 +144,7 @@ def _use_of_bottleneck(
 
 
 def summarize_all(summaries: Sequence[Summary]) -> str:
-    """Many connections in one sentence."""
+    """A summary of many connections in one sentence."""
     sent = sum(one.acknowledged_bytes for one in summaries) / 1e6
     segments = sum(one.segments for one in summaries)
     share = 100 * sum(one.retransmitted for one in summaries) / max(segments, 1)
@@ -160,5 +160,5 @@ def summarize_all(summaries: Sequence[Summary]) -> str:
 
 
 def length_text(seconds: float) -> str:
-    """A length of time, for people."""
+    """A duration in seconds or milliseconds, as text."""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"

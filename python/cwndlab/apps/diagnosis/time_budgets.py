@@ -1,4 +1,4 @@
-"""The time budgets of single runs: as tables, and as what a report shows of them."""
+"""Time budgets of single runs, as tables and for the figures of a report."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def budget_table(source: Recorded, cell: str, replicate: int) -> pa.Table:
 def budget_columns(
     source: Recorded, cell: str, replicate: int, kind: str | None = None
 ) -> dict[str, NDArray[Any]]:
-    """The budgets of one run's finished objects and of its connections, or of one kind of them.
+    """The time budgets of a run's finished objects and connections, with a row for each part that took time.
 
-    A row for each part that took time. Where it is not known, a simulated run is simulated again with the
-    probes that this needs; a kernel's has recorded it. OutputError where neither is possible.
+    Budgets that were not recorded are computed from a repeated run if it is simulated, and from its records
+    if it is a kernel's. OutputError if neither is possible. `kind` selects one kind of objects.
     """
     scenario = source.scenario(cell)
     known = source.budgets(cell, replicate, kind)
@@ -63,7 +63,7 @@ def budget_columns(
 
 
 def budget_of_flow(records: RecordTables, kind: str | None, flow: str | None, replicate: int) -> pa.Table:
-    """The time budgets of the selected cell, of one kind of objects and one flow, or of all."""
+    """The time budgets of the selected cell, for one kind of object and one flow; None selects all."""
     import pyarrow.compute as pc  # takes longer to load than most of what a short run needs
 
     if kind not in (None, *KINDS):
@@ -78,7 +78,7 @@ def _array(column: NDArray[Any]) -> pa.Array:
 
 
 def _recorded_view(source: Recorded, cell: str, replicate: int) -> WholeRun | None:
-    """A kernel's run that recorded what budgets need."""
+    """The records of a kernel's run, with the tables that budgets need; None for a simulated run."""
     if not source.backend:
         return None
     tables = source.tables(cell, replicate)
@@ -91,7 +91,7 @@ def _recorded_view(source: Recorded, cell: str, replicate: int) -> WholeRun | No
 
 
 def shown_budgets(plan: Plan) -> dict[str, set[str]]:
-    """What the study's figures of kind "budget" split into parts of time, by cell: "page", "connection", …"""
+    """The kinds of objects ("page", "connection", …) in the study's budget figures, by cell."""
     found: dict[str, set[str]] = {}
     cells = {cell.id: cell.axes for cell in plan.cells if cell.sensitivity is None}
     results = unmeasured_results(plan.study, cells)
@@ -101,7 +101,7 @@ def shown_budgets(plan: Plan) -> dict[str, set[str]]:
 
 
 def add_replays(source: Recorded, results: Results, figures: Iterable[Figure]) -> Results:
-    """The results with the time budgets that these figures show."""
+    """The results with the time budgets that these figures show, or the reasons why they are unknown."""
     budgets: dict[tuple[str, str], Mapping[str, NDArray[Any]] | str] = {}
     for cell, kind in budget_figure.budget_cells(figures, results):
         if (cell, kind) not in budgets:
@@ -110,7 +110,7 @@ def add_replays(source: Recorded, results: Results, figures: Iterable[Figure]) -
 
 
 def _budgets(source: Recorded, cell: str, kind: str) -> Mapping[str, NDArray[Any]] | str:
-    """The time budgets of a cell's first replicate, or why they are not known."""
+    """The time budgets of a cell's first replicate, or a text on why they are unknown."""
     try:
         return budget_columns(source, cell, 0, kind)
     except (OutputError, NotFoundError) as error:
@@ -118,6 +118,6 @@ def _budgets(source: Recorded, cell: str, kind: str) -> Mapping[str, NDArray[Any
 
 
 def mean_times(source: Recorded, key: BudgetKey, cell: str | None = None) -> MeanTimes:
-    """The mean seconds by part of the objects of a cell's first replicate; none if they are not known."""
+    """The mean seconds of a cell's objects in each part, in its first replicate; empty if unknown."""
     found = _budgets(source, cell or key.cell, key.kind)
     return {} if isinstance(found, str) else budget_figure.mean_times(found, (key.traffic,))[key.traffic]

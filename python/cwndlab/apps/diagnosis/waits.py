@@ -1,7 +1,7 @@
-"""What each wait of a sender was for: between two of its transmissions, and between SYNs.
+"""The cause of each wait of a TCP sender: of each time between two of its transmissions.
 
-With the records of a run the table `limits` tells; of a capture it is inferred from what released the next
-transmission: an acknowledgment that came just before it, a window that opened, or nothing.
+For a simulated run, the table `limits` records the cause. For a capture, the cause is inferred from what
+released the next transmission: an acknowledgment just before it, a window that opened, or nothing.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .conversation import ACK, ECE, FIN, RST, SYN, Conversation, Packet
 from .pacing import paces
 from .policing import is_policed
 
-#: Causes whose short waits count where they add up: something outside the sender's control holds it back.
+#: Causes whose short waits are summed, because they come from outside the sender's congestion control.
 _ADDED_UP = ("receive-window", "zero-window", "small-window", "send-buffer", "max-window", "application")
-#: They add up from this share of the time on.
+#: A sum of short waits is reported from this share of the connection's duration on.
 _NOTABLE = 0.05
-#: What the words of the table `limits` mean where nothing more is to be found out.
+#: The cause for each limit of the table `limits`, unless the packets show a more specific one.
 _LIMITS = {
     "handshake": "handshake",
     "cwnd": "cwnd",
@@ -41,9 +41,9 @@ _DUPACKS = 3
 _ANSWER_NS = 3_000_000
 """A host sends what an ACK released within this time."""
 _ATTEMPTS = 10_000
-"""Packets after a retransmission among which its acknowledgment is looked for."""
+"""At most this many packets after a retransmission are searched for its acknowledgment."""
 _DELAYED_NS = 20_000_000
-"""An ACK that is later than the shortest round trip by this was delayed (hosts delay by 40 to 500 ms)."""
+"""An ACK this much later than the shortest round trip was delayed (hosts delay by 40 to 500 ms)."""
 
 
 @dataclass(slots=True)
@@ -53,34 +53,34 @@ class Wait:
     start_ns: int
     end_ns: int
     cause: str
-    #: Whether it is known from a run's records, or follows from what was captured.
+    #: Whether a run's records state the cause, or a capture leaves no other.
     certain: bool
-    #: What was sent at its end; None if nothing was.
+    #: The transmission that ended the wait.
     next: Packet | None
-    #: Position of `next` among the packets.
+    #: Position of `next` in the conversation's packets.
     at: int
     una: int
     nxt: int
     window: int
     dupacks: int
-    #: Earlier transmissions of what was sent again at its end.
+    #: Earlier transmissions of the data in `next`.
     earlier: list[Packet] = field(default_factory=list)
-    #: The timer that expired, when it was set, and how often it had expired in a row; None if not known.
+    #: The timer that expired, when it was set, and its consecutive expirations; None if unknown.
     timer: tuple[str, int, int] | None = None
 
     @property
     def duration_ns(self) -> int:
-        """How long it was."""
+        """Length of the wait."""
         return self.end_ns - self.start_ns
 
 
 def find_waits(conversation: Conversation, *, short: bool = False) -> list[Wait]:
-    """The waits of a sender, in order of time; those of less than a tenth of a round trip only if `short`."""
+    """The waits of a sender, in order of time; waits under a tenth of a round trip only if `short`."""
     return _Replay(conversation, short).run()
 
 
 def find_all_waits(conversation: Conversation) -> tuple[list[Wait], dict[str, int]]:
-    """The waits of a sender, and by cause the nanoseconds of shorter ones where they are much of the time."""
+    """The waits of a sender, and the total ns of shorter waits by cause, for causes with a notable total."""
     replay = _Replay(conversation, False)
     waits, packets = replay.run(), conversation.packets
     least = _NOTABLE * (packets[-1].time_ns - packets[0].time_ns) if packets else 0.0
@@ -88,7 +88,7 @@ def find_all_waits(conversation: Conversation) -> tuple[list[Wait], dict[str, in
 
 
 class _Replay:
-    """Follows a sender's packets and keeps what a host would know."""
+    """Replays a sender's packets to reconstruct its state and find its waits."""
 
     def __init__(self, conversation: Conversation, short: bool) -> None:
         self.of = conversation
@@ -96,38 +96,38 @@ class _Replay:
         self.window = -1
         self.dupacks = 0
         self.recover = -1
-        #: Whether a policer dropped what is being recovered.
+        #: Whether a policer dropped the data that is being recovered.
         self.recovers_policed = False
         self.echoed = False
-        #: Each segment's first transmission, and all those of segments that were sent again.
+        #: The first transmission by sequence number, and all transmissions of retransmitted segments.
         self.first_sent: dict[int, Packet] = {}
         self.sent_again: dict[int, list[Packet]] = {}
         self.syns: list[Packet] = []
         self.last_out: Packet | None = None
         self.last_in: Packet | None = None
         self.opened = False
-        #: The number that the receive window allowed when the last segment left.
+        #: The right edge of the receive window when the last segment left.
         self.edge = 0
-        #: The widest receive window.
+        #: The widest receive window, in bytes.
         self.widest = 0
-        #: Most bytes that were ever outstanding; cwnd, which begins with two segments, was at least that.
+        #: The most bytes ever in flight: a lower bound of the largest cwnd.
         self.largest = 0
         self.rtt_ns = shortest_rtt(conversation)
         self.least_ns = 0 if short else max(self.rtt_ns // 10, 2 * conversation.tick_ns)
-        #: Whether waits that are too short are counted.
+        #: Whether the waits that are too short to be listed are summed.
         self.counts_short = not short and not conversation.tick_ns
-        #: By cause.
+        #: Sum of the short waits by cause.
         self.short_ns: dict[str, int] = {}
-        #: The latest arrivals, to which the next transmission may be the answer, and the one before them.
+        #: Arrivals that the next transmission may answer, and the last arrival before them.
         self.recent: deque[Packet] = deque()
         self.settled: Packet | None = None
-        #: Spans of time of which packets are missing, and the next one.
+        #: The times for which packets are missing (start, end), in order, and the index of the next one.
         self.unknown = sorted(
             [(one.after_ns, one.before_ns) for one in conversation.missing]
             + [(t, t + 1) for t in conversation.steps]
         )
         self.next_unknown = 0
-        #: When a RST arrived.
+        #: Time of the last RST that arrived; -1 if none did.
         self.refused_ns = -1
         self.policed = not conversation.drops_known and is_policed(
             conversation.packets, self.rtt_ns, conversation.mss
@@ -139,7 +139,7 @@ class _Replay:
         self.paces = known is not None or paces(conversation.packets, self.rtt_ns, self.answer)
 
     def run(self) -> list[Wait]:
-        """All waits; none of a capture that does not show them."""
+        """All waits of the sender; empty for a capture that does not show them."""
         if not self.of.shows_waits:
             return []
         for at, packet in enumerate(self.of.packets):
@@ -150,16 +150,16 @@ class _Replay:
         return self.waits
 
     def settle(self, now_ns: int) -> None:
-        """Forgets arrivals that no transmission from now on answers, but the last of them."""
+        """Removes arrivals that are too old to be answered at `now_ns`; `settled` keeps the last of them."""
         while self.recent and now_ns - self.recent[0].time_ns > self.answer:
             self.settled = self.recent.popleft()
 
     def is_probe(self, packet: Packet) -> bool:
-        """Whether a segment without data probes a closed window: it repeats the last acknowledged number."""
+        """Whether a segment without data, repeating the last acknowledged number, probes a closed window."""
         return self.window == 0 and packet.seq < self.una
 
     def receive(self, packet: Packet) -> None:
-        """An arrival at the sender."""
+        """Updates the state for a packet that arrived."""
         if self.last_out is None and not packet.is_syn and not packet.len:
             self.last_out = packet  # the capture began later than the connection: its sender was waiting
         self.recent.append(packet)
@@ -185,9 +185,9 @@ class _Replay:
         self.last_in = packet
 
     def opens(self, packet: Packet) -> bool:
-        """Whether an arrival tells that the receiver's application has read after a while without reading.
+        """Whether an arrival opens the window late, so that the receiver's application had stopped reading.
 
-        One that reads at once opens the window at once, too, if its kernel counts more than the payload.
+        A receiver whose application reads at once also opens its window, but at once.
         """
         if packet.len or packet.ack != self.una or not 0 <= self.window < packet.window:
             return False
@@ -195,7 +195,7 @@ class _Replay:
         return late and (self.of.scale_known or self.window == 0)
 
     def send(self, at: int, packet: Packet) -> None:
-        """A transmission: the end of a wait."""
+        """Records the wait that a transmission ends, and updates the state."""
         last = self.last_out
         if last is not None and not packet.unseen and packet.time_ns > last.time_ns:
             if packet.time_ns - last.time_ns > self.least_ns:
@@ -224,12 +224,12 @@ class _Replay:
             self.edge = self.una + self.window
 
     def transmissions(self, seq: int) -> list[Packet]:
-        """When the data from an offset on was sent before."""
+        """The earlier transmissions of the segment at a sequence number."""
         first = self.first_sent.get(seq)
         return self.sent_again.get(seq, [] if first is None else [first])
 
     def wait(self, at: int, packet: Packet, last: Packet) -> Wait:
-        """The wait between two transmissions."""
+        """The wait between the transmissions `last` and `packet`."""
         earlier = self.syns if packet.is_syn else self.transmissions(packet.seq)
         found = Wait(
             start_ns=last.time_ns,
@@ -250,7 +250,7 @@ class _Replay:
         return found
 
     def cause(self, wait: Wait, packet: Packet, last: Packet) -> tuple[str, bool]:
-        """A wait's cause, and whether a capture leaves no doubt about it."""
+        """The cause of a wait, and whether a capture leaves no other."""
         if self.is_unknown(wait):
             return "unknown", True
         if packet.is_syn:
@@ -280,14 +280,14 @@ class _Replay:
         return self.unsent(wait, packet, last, answers)
 
     def is_unknown(self, wait: Wait) -> bool:
-        """Whether the capture lacks packets of a wait, or its clock was set meanwhile."""
+        """Whether the capture lacks packets of the time of a wait, or its clock was stepped then."""
         while self.next_unknown < len(self.unknown) and self.unknown[self.next_unknown][1] <= wait.start_ns:
             self.next_unknown += 1
         return self.next_unknown < len(self.unknown) and self.unknown[self.next_unknown][0] < wait.end_ns
 
     def may_reorder(self, packet: Packet) -> bool:
-        """Whether RACK's timer for reordering may have sent this: a round trip or less after SACK blocks
-        beyond it (RFC 8985, section 6.2).
+        """Whether RACK's reordering timer may have sent a packet (RFC 8985, section 6.2): SACK blocks beyond
+        it arrived at most a round trip before.
         """
         last = self.last_in
         if last is None or packet.time_ns - last.time_ns > self.rtt_ns:
@@ -295,11 +295,11 @@ class _Replay:
         return any(right > packet.seq for _, right in last.sack)
 
     def was_closed(self, wait: Wait, packet: Packet, answers: bool, again: bool) -> bool:
-        """Whether the receiver had closed its window, as its application did not read.
+        """Whether the receiver had closed its window because its application did not read.
 
-        That is so where no segment has room in the window, and where a wait ends as the window opens if what
-        was sent had reached its edge and it had shrunk to less than half. A window that only ever grows is
-        too small for the path, or its data waits behind a loss.
+        Either the window has no space for a segment; or the wait ends as the window opens, after it had
+        shrunk below half its maximum and sent data had reached its edge. A window that never shrinks is too
+        small for the path, or its data waits behind a loss.
         """
         room = min(self.of.mss, max(packet.len, 1)) if self.of.scale_known else 1
         if 0 <= self.window < room:
@@ -310,7 +310,7 @@ class _Replay:
         return self.opened and answers and una + window - wait.nxt < room and 2 * window < self.widest
 
     def first(self, wait: Wait) -> str:
-        """What the first data waited for: the handshake, or an application, whose request may come first."""
+        """What delayed the first data: the handshake if that took half of the wait, else the application."""
         if self.of.known is not None:
             return "handshake"
         opened = next(
@@ -319,11 +319,11 @@ class _Replay:
         return "handshake" if 2 * (opened - wait.start_ns) >= wait.duration_ns else "application"
 
     def answer_ns(self) -> int:
-        """How long after an arrival the sender's answer to it is seen."""
+        """The time after an arrival within which the sender's answer to it is captured."""
         return _ANSWER_NS if self.of.seen_at == "sender" else max(_ANSWER_NS, self.rtt_ns)
 
     def timeout(self, wait: Wait, packet: Packet) -> tuple[str, bool]:
-        """What made a retransmission timer necessary."""
+        """The reason why a retransmission timer had to expire, and whether it is certain."""
         if self.echoed and wait.nxt - wait.una <= self.of.mss:
             return "ecn-one-segment", False
         if packet.seq >= self.nxt:
@@ -337,13 +337,13 @@ class _Replay:
         return ("rto-few-dupacks" if wait.dupacks < _DUPACKS else "rto"), False
 
     def was_policed(self, earlier: list[Packet]) -> bool:
-        """Whether a policer dropped one of these."""
+        """Whether a policer dropped one of these packets."""
         if self.of.drops_known:
             return any(packet.drop is not None and packet.drop.by_policer for packet in earlier)
         return self.policed
 
     def was_spurious(self, wait: Wait, packet: Packet) -> bool:
-        """Whether the original had arrived: no link dropped it, or its ACK came too soon for the copy's."""
+        """Whether the original had arrived: no link dropped it, or its ACK came too soon for the copy."""
         if self.of.drops_known:
             return all(one.drop is None for one in wait.earlier)
         for at in range(wait.at + 1, min(len(self.of.packets), wait.at + 1 + _ATTEMPTS)):
@@ -363,7 +363,7 @@ class _Replay:
         return False
 
     def unsent(self, wait: Wait, packet: Packet, last: Packet, answers: bool) -> tuple[str, bool]:
-        """What kept back data that had not been sent before."""
+        """The cause that held back new data, and whether it is certain."""
         if self.of.known is not None:
             cause = _LIMITS[self.limit(wait)]
             if cause == "cwnd" and not answers and self.echoed:
@@ -376,13 +376,12 @@ class _Replay:
         una, window = self.state_before(wait)
         flight = wait.nxt - una
         fed = self.last_in is not None and self.last_in.len > 0 and una >= wait.nxt
-        # Seen elsewhere, an ACK may have released what came before the time by which it is moved.
+        # In captures made elsewhere, ACKs are shifted and may seem to follow the data that they released.
         released = answers or (self.of.seen_at != "sender" and wait.una < wait.nxt)
         if fed or not released:
             if flight >= self.window and self.of.scale_known:
                 return "receive-window", wait.una >= wait.nxt
-            # A pacer releases segments within a round trip, without an arrival. So does a slow host, of what
-            # an earlier acknowledgment released.
+            # Both a pacer and a slow host send within a round trip without an arrival just before.
             if not fed and wait.una < wait.nxt and wait.duration_ns < self.rtt_ns:
                 return ("pacing" if self.paces else "cwnd"), False
             if self.fills_small_window(packet, wait):
@@ -401,10 +400,10 @@ class _Replay:
         return "cwnd", False
 
     def fills_window(self, wait: Wait, flight: int, window: int) -> bool:
-        """Whether the receive window had no room for a segment while the sender waited.
+        """Whether the receive window had no space for a segment while the sender waited.
 
-        Elsewhere than at the sender its state is at least as old as it seems. So the window counts that
-        was known as the wait began, which the sender may not yet have had.
+        For a capture made elsewhere, the window at the start of the wait counts: the sender may have learned
+        of a newer window later than the capture shows.
         """
         full = flight + self.of.mss > window
         if self.of.seen_at != "sender":
@@ -412,12 +411,12 @@ class _Replay:
         return full and self.of.scale_known
 
     def fills_small_window(self, packet: Packet, wait: Wait) -> bool:
-        """Whether a segment is small as the window had room for no more (RFC 9293, section 3.8.6.2.1)."""
+        """Whether a segment is small because the window had no more space (RFC 9293, section 3.8.6.2.1)."""
         room = wait.una + self.window - wait.nxt
         return self.of.scale_known and packet.len < self.of.mss and packet.len == room > 0
 
     def limit(self, wait: Wait) -> str:
-        """The recorded limit that held longest."""
+        """The recorded limit that held for most of a wait."""
         assert self.of.known is not None
         spent: dict[str, int] = {}
         at = max(bisect_right(self.limit_starts, wait.start_ns) - 1, 0)
@@ -429,22 +428,22 @@ class _Replay:
         return max(spent, key=lambda limit: spent[limit], default="idle")
 
     def nagle(self, wait: Wait, last: Packet) -> str:
-        """Nagle's wait for an ACK, and whether that was delayed."""
+        """The cause of a wait by Nagle's algorithm: whether the awaited ACK was also delayed."""
         return "nagle-delayed-ack" if wait.end_ns - last.time_ns > self.rtt_ns + _DELAYED_NS else "nagle"
 
     def state_before(self, wait: Wait) -> tuple[int, int]:
-        """What was acknowledged, and the window, before the arrivals that ended the wait."""
+        """The acknowledged number and the window before the arrivals that ended the wait."""
         self.settle(wait.end_ns)
         return (0, wait.window) if self.settled is None else (self.settled.ack, self.settled.window)
 
 
 def shortest_rtt(conversation: Conversation) -> int:
-    """The shortest round trip of data or a SYN sent once, in nanoseconds; 1 ms if there is none."""
+    """The shortest round trip in ns, of data or a SYN sent once; 1 ms if there is none."""
     return max(min(round_trips(conversation), default=1_000_000), 1)
 
 
 def round_trips(conversation: Conversation) -> list[int]:
-    """The round trips of data and SYNs sent once and acknowledged by themselves, in nanoseconds."""
+    """The round trips in ns of data and SYNs that were sent once and acknowledged individually."""
     sent: dict[int, int | None] = {}  # None: sent again, or not seen
     order: deque[int] = deque()
     steps = iter([*conversation.steps, inf])

@@ -1,1 +1,1 @@
-"""What is installed and works."""
+"""Checks of the installation."""

@@ -1,4 +1,4 @@
-"""`cwndlab doctor`: what is installed and works."""
+"""`cwndlab doctor`: check what is installed and works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is installed and works."""
+"""Checks of the installation: packages, tools, kernels and shipped studies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cwndlab.study.study_spec import StudySpec
 
 
 def examine() -> Iterator[Check]:
-    """Everything that cwndlab needs or can use."""
+    """A check for each component that cwndlab needs or can use."""
     yield Check("python", sys.version_info >= (3, 11), sys.version.split()[0], True)
     try:
         from cwndlab import _core
@@ -64,7 +64,7 @@ def examine() -> Iterator[Check]:
 
 
 def _live() -> Check:
-    """Whether reports contain the simulator."""
+    """Whether reports can embed the simulator."""
     from cwndlab import _core
     from cwndlab.apps.live.embed import engine_module
 

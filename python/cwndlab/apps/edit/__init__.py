@@ -1,1 +1,1 @@
-"""The text of a changed study: its own file with the changes written in."""
+"""Writing changes into a study's file."""

@@ -1,4 +1,4 @@
-"""The text of a changed study: its own file with the changes written in, comments kept."""
+"""The text of a changed study: its own file with the changes written in and comments kept."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from cwndlab.study.values import same_value
 
 
 def edited_text(study: StudySpec) -> str:
-    """The file of a changed study with the changes written in; else everything in full, without comments.
+    """The text of a changed study: its file with the changes written in or, failing that, all of it in full.
 
-    StudyError for a restriction to some cells that no file states.
+    The full text has no comments. StudyError if a restriction to some cells cannot be written in a file.
     """
     for write in (_edited, _in_full):
         with suppress(StudyError):
@@ -42,7 +42,7 @@ def _cells(study: StudySpec) -> list[tuple[str, int | None]]:
 
 
 def _content(study: StudySpec) -> Mapping[str, Any]:
-    """What decides the scenario of each cell: where it is equal, cells of equal names are equal."""
+    """The keys that decide each cell's scenario: studies in which they are equal have equal cells."""
     raw, chosen = study.raw, study.document.chosen
     axes = copy.deepcopy(dict(raw.get("axes", {})))
     for name, kept in chosen.items():
@@ -55,7 +55,7 @@ def _content(study: StudySpec) -> Mapping[str, Any]:
 
 
 def _edited(study: StudySpec) -> str:
-    """The file (or what would be it) with the changed keys and the chosen values written in."""
+    """The study's file, or the text it would have, with changed keys and chosen values written in."""
     origin = study.document
     document = tomlkit.parse(origin.text if origin.text is not None else toml.dumps(origin.tables))
     for key, value in origin.changes.items():
@@ -81,14 +81,14 @@ def _put(document: TOMLDocument, path: KeyPath, value: object) -> None:
 
 
 def _item(value: object) -> object:
-    """A value as TOML writes it on one line."""
+    """A value as an item of tomlkit that is written on one line."""
     return tomlkit.parse(toml.line("value", value))["value"]
 
 
 def _keep_values(
     document: TOMLDocument, path: KeyPath, names: Sequence[Scalar], chosen: Sequence[Scalar]
 ) -> None:
-    """Leaves only the chosen values in the list of an axis, with what is written for them."""
+    """Removes all but the chosen values from the list of an axis; their own text is kept."""
     *above, last = path if path[0] != "axes" else (*path, "values")
     here = cast(Any, document)
     for step in above:
@@ -106,7 +106,7 @@ def _keep_grids(document: TOMLDocument, chosen: Sequence[Scalar]) -> None:
 
 
 def _positions(names: Sequence[Scalar], chosen: Sequence[Scalar]) -> list[int]:
-    """Where the chosen values are among those of an axis."""
+    """The index of each chosen value among the values of an axis."""
     return [next(k for k, name in enumerate(names) if same_value(name, value)) for value in chosen]
 
 

@@ -1,1 +1,1 @@
-"""Performance envelopes: whether a sender behaves as a reference with the same law."""
+"""Performance envelopes: a comparison of senders with a reference that uses the same congestion control."""

@@ -1,4 +1,4 @@
-"""`cwndlab envelopes`."""
+"""`cwndlab envelopes`: how far senders conform to a reference."""
 
 from __future__ import annotations
 

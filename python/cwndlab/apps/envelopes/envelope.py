@@ -1,8 +1,8 @@
-"""Envelopes of throughput and delay, and conformance by them.
+"""Performance envelopes of throughput and delay, and the conformance of senders.
 
-Mishra, Lim and Leong, "Understanding Speciation in QUIC Congestion Control" (IMC 2022), as their program
-computes it: a sender's throughput and delay next to a reference flow, a point for each interval of ten round
-trips; the 95 % of the points that are nearest to the mean of all; their convex hull.
+The method of Mishra, Lim and Leong, "Understanding Speciation in QUIC Congestion Control" (IMC 2022), as in
+their program. A sender runs next to a reference flow, and each interval of ten round trips gives a point
+(throughput, delay). The envelope is the convex hull of the 95 % of the points nearest to the mean.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from cwndlab.stats import intervals
 if TYPE_CHECKING:
     from cwndlab.results.result import RunResult
 
-#: The share of the points that a hull is drawn around.
+#: The share of the points, those nearest to the mean, that a hull encloses.
 KEPT = 0.95
-#: A point so far outside a face of a hull counts as inside.
+#: A point this little outside a face of a hull counts as inside.
 _TOLERANCE = 1e-12
 _SHARE = Range(0.0, 1.0)
 
 
 class Envelope(NamedTuple):
-    """What one run of a sender covers."""
+    """The envelope of one run of a sender."""
 
-    #: Points × (Mb/s, ms) that the hull is drawn around.
+    #: Points (Mb/s, ms) that the hull encloses, one per row.
     points: Floats
-    #: The mean of all points.
+    #: The mean (Mb/s, ms) of all points.
     mean: Floats
-    #: A face of the hull each: the normal, and the distance of the origin.
+    #: A face of the hull per row: its unit normal and its offset, as `ConvexHull.equations` of scipy.
     faces: Floats
 
     def holds(self, points: Floats) -> Floats:
-        """Of each point, whether it lies inside."""
+        """Whether each point lies inside the hull."""
         inside: Floats = np.all(points @ self.faces[:, :2].T + self.faces[:, 2] <= _TOLERANCE, axis=1)
         return inside
 
 
 def envelope(points: Floats) -> Envelope:
-    """The envelope of points × (Mb/s, ms); StudyError if they enclose nothing."""
+    """The envelope of points (Mb/s, ms), one per row; StudyError if they enclose no area."""
     from scipy.spatial import ConvexHull, QhullError  # takes 0.5 s to import
 
     mean = points.mean(axis=0)
@@ -60,23 +60,23 @@ def envelope(points: Floats) -> Envelope:
 
 
 def conformance(a: Envelope, b: Envelope) -> float:
-    """The share of the points of both that lie in the other's hull: 1 if they behave alike."""
+    """The share of all points that lie in the other envelope's hull: 1 if both senders behave alike."""
     inside = a.holds(b.points).sum() + b.holds(a.points).sum()
     return float(inside / (len(a.points) + len(b.points)))
 
 
 @dataclass(frozen=True)
 class Conformance:
-    """One sender against the reference, over the replicates that both have."""
+    """One sender compared with the reference, over the replicates that both have."""
 
     sender: str
     share: intervals.Interval
-    #: By how much the means lie apart, the sender's minus the reference's.
+    #: Difference of the means, sender minus reference.
     rate_mbps: intervals.Interval
     delay_ms: intervals.Interval
 
     def cells(self) -> list[str]:
-        """The cells of a row of a table."""
+        """The texts of a table row."""
         return [self.sender, *(_in_words(one) for one in (self.share, self.rate_mbps, self.delay_ms))]
 
 
@@ -89,12 +89,12 @@ def _in_words(number: intervals.Interval) -> str:
 def conformances(
     run: RunResult, axis: str, reference: str, rates: list[str], delays: str, only: list[str]
 ) -> list[Conformance]:
-    """Each sender of a finished run against the reference.
+    """The conformance of each sender of a finished run to the reference.
 
     Args:
         run: a finished run, whose lists of rates have a value for each interval.
-        axis: of the senders.
-        reference: its value on that axis.
+        axis: the axis of the senders.
+        reference: the reference's value on that axis.
         rates: quantities of the senders' throughput, lists in Mb/s, which are added.
         delays: a quantity of the queueing delay, a list in ms of equally many samples in each interval.
         only: values of the axis; empty: all but the reference.
@@ -125,7 +125,7 @@ def conformances(
 
 
 def _points(run: RunResult, cell: str, rates: list[str], delays: str) -> list[Floats]:
-    """Of each replicate, points × (Mb/s, ms)."""
+    """The points (Mb/s, ms) of each replicate of a cell."""
     for name in (*rates, delays):
         if (cell, name) not in run.results.data or not run.results.is_list(name):
             known = [name for name in run.results.labels.quantities if run.results.is_list(name)]
@@ -136,7 +136,7 @@ def _points(run: RunResult, cell: str, rates: list[str], delays: str) -> list[Fl
     for *parts, waits in zip(*(run.results.samples(cell, name) for name in (*rates, delays)), strict=True):
         rate = np.sum(parts, axis=0)
         each, over = divmod(len(waits), len(rate))
-        if each == 0 or over > 1:  # one more is that of the end
+        if each == 0 or over > 1:  # The list of delays may have one more sample, at the end of the run.
             raise StudyError(
                 f"{len(waits)} samples of {delays} do not fit {len(rate)} intervals",
                 key="--delays",

@@ -1,1 +1,1 @@
-"""Evaluation packs: what a document asks of a congestion control or a queue, as studies and a scorecard."""
+"""Evaluation packs: a document's criteria for congestion controls or queues, as studies and a scorecard."""

@@ -1,4 +1,4 @@
-"""`cwndlab evaluate`: what the standards ask of a congestion control or a queue, as a scorecard."""
+"""`cwndlab evaluate`: a scorecard of a congestion control or a queue by the criteria of standards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _pack_names(incomplete: str) -> list[str]:
-    """The shipped packs whose names begin with this."""
+    """The names of shipped packs that start with `incomplete`."""
     from .pack import shipped_packs
 
     return [name for name in shipped_packs() if name.startswith(incomplete)]
@@ -134,7 +134,7 @@ def evaluate(
 def _subjects(
     laws: list[str], queues: list[str], stack: str | None, *, on_kernel: bool
 ) -> tuple[list[Subject], str | None]:
-    """What is evaluated, and the kernel's stack; a QUIC stack is part of the subjects."""
+    """The subjects to evaluate, and the kernel's stack; a QUIC stack is part of the subjects instead."""
     from cwndlab.study import stacks
 
     from . import subjects
@@ -148,14 +148,14 @@ def _subjects(
 
 
 def _progress(quiet: bool, study: str) -> AbstractContextManager[Progress]:
-    """What is shown while a study runs, below its name."""
+    """Prints a study's name and shows the progress of its runs below."""
     if not quiet:
         echo(study, err=True)
     return progress(quiet, "  ")
 
 
 def _show(made: Evaluation, seconds: float) -> None:
-    """How many thresholds each subject meets, and how many rows have none."""
+    """Prints how many thresholds each subject meets, and how many rows have no threshold."""
     for card in made.cards:
         for subject in card.subjects:
             counts = card.counts(subject)
@@ -170,7 +170,7 @@ def _show(made: Evaluation, seconds: float) -> None:
 
 
 def _end(made: Evaluation, strict: bool) -> None:
-    """Exits with code 1 if runs failed, or with 3 if a MUST is not met and that is asked for."""
+    """Exits with code 1 if runs failed, or, if `strict`, with code 3 if a MUST is not met."""
     for failure in made.failures[:10]:
         echo(f"failed: {failure}", err=True)
     if made.failures:
@@ -183,7 +183,7 @@ def _end(made: Evaluation, strict: bool) -> None:
 
 
 def _list(names: list[str] | None) -> None:
-    """Prints the packs, or the criteria of those named."""
+    """Prints the packs, or the criteria of the packs named."""
     from . import pack as packs
 
     for name in names or packs.shipped_packs():

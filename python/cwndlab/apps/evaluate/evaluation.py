@@ -1,4 +1,4 @@
-"""Runs packs for their subjects and writes the scorecard."""
+"""Runs the studies of packs for their subjects and writes the scorecard."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ RULE = (
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came of an evaluation."""
+    """The scorecards and runs of an evaluation."""
 
     cards: tuple[Scorecard, ...]
     subjects: tuple[Subject, ...]
-    #: By pack and study.
+    #: The results by (pack, study).
     runs: Mapping[tuple[str, str], RunResult]
     folder: Path
     changes: Mapping[str, Any] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Evaluation:
 
     @property
     def failures(self) -> list[str]:
-        """Runs that failed, in words."""
+        """A text for each run that failed."""
         return [
             f"{pack}/{study}: {failure.cell}, replicate {failure.replicate}: {failure.reason}"
             for (pack, study), run in self.runs.items()
@@ -66,7 +66,7 @@ class Evaluation:
 
     @property
     def performed(self) -> int:
-        """Replicates that ran now."""
+        """The number of replicates that this evaluation ran; stored ones do not count."""
         return sum(run.campaign.performed for run in self.runs.values())
 
 
@@ -77,10 +77,9 @@ def studies(
     without: Collection[str] = (),
     refused: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, Study]:
-    """The studies of a pack, changed, with the subjects in their place, and without some of the references.
+    """The pack's studies by name, with changed keys, with the subjects, and without references in `without`.
 
-    `refused` has the subjects that a study cannot have.
-    StudyError if the subjects are of another kind.
+    `refused` has the subjects that a study cannot have, by study. StudyError for subjects of another kind.
     """
     for subject in subjects:
         if subject.kind != pack.kind:
@@ -102,7 +101,7 @@ def studies(
 
 
 def _with_changes(study: Study, changes: Mapping[str, Any]) -> Study:
-    """The study with these changes. A shorter run has a shorter warm-up; one with phases keeps its length."""
+    """The study with changed keys; a shorter duration scales the warm-up, unless the study has phases."""
     if "run.duration" in changes and "run.warmup" not in changes:
         run = study.base.run
         try:
@@ -125,13 +124,12 @@ def evaluate(
     changes: Mapping[str, Any] | None = None,
     progress: Callable[[str], AbstractContextManager[Progress]] = lambda study: nullcontext(Progress()),
 ) -> Evaluation:
-    """Runs every study of the packs and writes `scorecard.html`, `.md`, `.json` and `junit.xml` to `out`.
+    """Runs every study of the packs; writes `scorecard.html`, `.md`, `.json` and `junit.xml` to `out`.
 
-    The report of each study is in `out/PACK/STUDY`. What is there from an earlier evaluation is not run
-    again. `changes` sets keys of every study, as `{"run.duration": "10s"}`. `progress` gives, for the name of
-    a study and how far all are, what reports its progress. A kernel runs the studies of which it has every
-    part, and the simulator's numbers are set next to its own. StudyError for what does not fit together; it
-    comes before the first run.
+    The report of each study goes to `out/PACK/STUDY`; stored results are reused. A kernel runs only the
+    studies whose parts it supports; the simulator's results are shown next to the kernel's. `changes` sets
+    keys of every study, as `{"run.duration": "10s"}`. `progress` returns a context that shows the progress of
+    the named study. StudyError, before the first run, if arguments do not fit together.
     """
     began = time.monotonic()
     options = options or RunOptions()
@@ -170,7 +168,7 @@ def evaluate(
 def _judge(
     one: _Prepared, subjects: Sequence[Subject], made: Mapping[str, RunResult], out: Path, options: RunOptions
 ) -> Scorecard:
-    """The scorecard of a pack that has run; runs the references that a kernel lacks in the simulator."""
+    """The scorecard of a pack that has run. Runs references that the kernel lacks in the simulator."""
     beside = {
         name: run_plan(plan, replace(options, out=out / one.pack.name / name / "references", **SIMULATOR))
         for name, plan in one.beside.items()
@@ -189,7 +187,7 @@ def _judge(
 
 
 def _nothing_to_run(prepared: Sequence[_Prepared], options: RunOptions) -> StudyError:
-    """Says why no study runs, by the reason for the first."""
+    """The error for an evaluation in which no study runs; it states the first study's reason."""
     reason = next(why for one in prepared for why in one.skipped.values())
     if options.backend == "simulator":
         return StudyError(
@@ -199,7 +197,7 @@ def _nothing_to_run(prepared: Sequence[_Prepared], options: RunOptions) -> Study
 
 
 class _Whole:
-    """How far all studies are, in words: by what their bottlenecks can send in the time they run."""
+    """The overall progress as text; studies are weighted by the bits that their bottlenecks can send."""
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         self._count, self._finished = len(plans), 0
@@ -208,7 +206,7 @@ class _Whole:
         self._began = time.monotonic()
 
     def finish(self, plan: Plan, performed: int) -> None:
-        """Counts a study; if it ran now, the others are taken to be as fast."""
+        """Counts a study as finished; if it ran now, its speed is used to estimate the remaining time."""
         sent, now = _most_sent(plan), time.monotonic()
         self._finished += 1
         self._left -= sent
@@ -223,7 +221,7 @@ class _Whole:
 
 
 def _most_sent(plan: Plan) -> float:
-    """Bits that the bottlenecks of a plan's runs can send."""
+    """The bits that the bottlenecks can send in all runs of a plan."""
     return sum(plan.count_replicates(cell) * most_bits(cell.compiled.scenario) for cell in plan.cells)
 
 
@@ -233,11 +231,11 @@ class _Prepared:
 
     pack: Pack
     plans: Mapping[str, Plan]
-    #: Studies that the backend cannot run, and why.
+    #: The studies that the backend cannot run, with the reasons.
     skipped: Mapping[str, str]
-    #: By study: subjects that it cannot have, and why.
+    #: For each study, the subjects that it cannot have, with the reasons.
     refused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    #: References that the kernel lacks, and the plans by which the simulator measures the references.
+    #: References that the kernel lacks, and plans that measure all references in the simulator.
     lacking: Sequence[str] = ()
     beside: Mapping[str, Plan] = field(default_factory=dict)
 
@@ -245,7 +243,7 @@ class _Prepared:
 def _prepare(
     pack: Pack, subjects: Sequence[Subject], changes: Mapping[str, Any], options: RunOptions
 ) -> _Prepared:
-    """The plans of a pack's studies, checked; references that a kernel lacks are left to the simulator."""
+    """The checked plans of a pack's studies; references that a kernel lacks are measured in the simulator."""
     if options.backend == "simulator":
         return _prepare_simulator(pack, subjects, changes, options)
     stack, offered = kernels().load_stack(str(options.stack)), _offered(options)
@@ -285,7 +283,7 @@ def _prepare(
 def _prepare_simulator(
     pack: Pack, subjects: Sequence[Subject], changes: Mapping[str, Any], options: RunOptions
 ) -> _Prepared:
-    """The plans of a pack's studies, checked; each without the QUIC stacks that it cannot have."""
+    """The checked plans of a pack's studies for the simulator; studies omit QUIC stacks they cannot have."""
     plans: dict[str, Plan] = {}
     skipped: dict[str, str] = {}
     refused: dict[str, dict[str, str]] = {}
@@ -303,7 +301,7 @@ def _prepare_simulator(
 
 
 def _lacks(stack: KernelStack, subject: Subject, offered: Collection[str]) -> bool:
-    """Whether a kernel has no congestion control for a subject."""
+    """Whether a kernel lacks the subject's congestion control."""
     if subject.kernel is not None:
         return bool(offered) and subject.kernel not in offered
     return lacks_law(stack, subject.name, offered)
@@ -350,16 +348,16 @@ def _facts(evaluation: Evaluation, options: RunOptions, seconds: float) -> list[
     return facts
 
 
-#: The set-up of the kernel's TCP for evaluations, unless `--stack` names another.
+#: The TCP configuration of kernels in evaluations, unless `--stack` names another.
 STACK = "linux-laws"
-#: What an option of a run on a kernel is for the simulator.
+#: Run options that replace those of a kernel when the simulator runs.
 SIMULATOR: dict[str, Any] = {"backend": "simulator", "stack": None, "kernel": None}
 #: Names of congestion controls that no mainline kernel has.
 NOT_MAINLINE = ("bbr3", "prague")
 
 
 def _offered(options: RunOptions) -> Collection[str]:
-    """The congestion controls of the kernel; empty if that is not known before it runs."""
+    """The congestion controls of the kernel; empty if unknown before the kernel runs."""
     if options.backend != "linux-virtual":
         return ()
     try:
@@ -369,13 +367,13 @@ def _offered(options: RunOptions) -> Collection[str]:
 
 
 def lacks_law(stack: KernelStack, law: str, offered: Collection[str]) -> bool:
-    """Whether a kernel with this set-up has no congestion control for a window law of the engine."""
+    """Whether a kernel with this configuration lacks the congestion control of an engine's window law."""
     own = stack.laws.get(law)
     return own is None or (own not in offered if offered else own in NOT_MAINLINE)
 
 
 def reason_not_to_run(plan: Plan, stack: KernelStack, offered: Collection[str]) -> str | None:
-    """Why a kernel with this set-up cannot run all cells of a plan; None if it can."""
+    """Why a kernel with this configuration cannot run all cells of a plan; None if it can."""
     try:
         plan.check_kernel()
     except StudyError as error:

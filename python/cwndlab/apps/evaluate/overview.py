@@ -1,4 +1,4 @@
-"""The head of a scorecard, and the ranges that its rows draw: what a reader sees before reading numbers."""
+"""The summary at the head of a scorecard, and the bars in its rows."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from cwndlab.base.writing import count_text, join_words
 
 from .scorecard import CriterionRow, Scorecard, Standing, ThresholdOutcome
 
-#: The looks of standings where one direction is better: those of verdicts.
+#: The style of each standing in rows where one direction is better; the same styles as for verdicts.
 LOOKS = {Standing.BETTER: "holds", Standing.OPEN: "none", Standing.WORSE: "fails"}
 
 
-#: Subjects that have a sentence each.
+#: Up to this number of subjects, each has its own sentence.
 FEW = 3
 
 
 class RangeBar(NamedTuple):
-    """A number with its interval on the scale of its row, which begins at 0; in percent of its length."""
+    """A number and its interval as percentages of its row's scale, which includes 0."""
 
     value: int
     low: int
@@ -28,14 +28,14 @@ class RangeBar(NamedTuple):
 
 
 class StandingCounts(NamedTuple):
-    """In how many rows of a pack a subject is better than a reference, worse, or neither."""
+    """The numbers of rows of a pack in which a subject is better than a reference, worse, or neither."""
 
     reference: str
     counts: dict[Standing, int]
 
 
 def findings(cards: Sequence[Scorecard], subjects: Sequence[str]) -> list[str]:
-    """The head of a scorecard: how each of a few subjects did; of more, which did worst and best."""
+    """The sentences at the head of a scorecard: one for each of a few subjects, or the extremes of many."""
     each = [text for name in subjects if (text := finding(cards, name))]
     if each and len(subjects) <= FEW:
         return each
@@ -43,7 +43,7 @@ def findings(cards: Sequence[Scorecard], subjects: Sequence[str]) -> list[str]:
 
 
 def _limits_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
-    """Which of several subjects do not meet limits, the one with the most first, and which meet all."""
+    """A sentence about which of several subjects miss limits, the most first, and which meet all."""
     counts: dict[str, Counter[ThresholdOutcome]] = {name: Counter() for name in subjects}
     for name, count in counts.items():
         for card in cards:
@@ -65,7 +65,7 @@ def _limits_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
 
 
 def _ranks_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
-    """Which of several subjects is better than all others in the most rows, and which is worse than all."""
+    """A sentence on which subject is most often better, and which most often worse, than all others."""
     first, last = Counter[str](), Counter[str]()
     ranked = 0
     for row in (row for card in cards for row in card.rows):
@@ -83,7 +83,7 @@ def _ranks_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
 
 
 def finding(cards: Sequence[Scorecard], subject: str) -> str:
-    """How a subject did in all packs, in one or two sentences; empty if nothing was measured."""
+    """The result of a subject in all packs, in one or two sentences; empty if nothing was measured."""
     outcomes = [card.counts(subject) for card in cards]
     met, missed, open_ = (
         sum(found.get(one, 0) for found in outcomes)
@@ -118,12 +118,12 @@ def finding(cards: Sequence[Scorecard], subject: str) -> str:
 
 
 def is_ranked(card: Scorecard, row: CriterionRow, subject: str) -> bool:
-    """Whether a row compares a subject with several references, and one direction is better."""
+    """Whether a row compares a subject with several references and has a better direction."""
     return row.criterion.better is not None and len(row.against(subject, card.references)) > 1
 
 
 def against_references(card: Scorecard, subject: str) -> list[StandingCounts]:
-    """How a subject compares with each reference, over the rows in which one direction is better."""
+    """A subject's standings against each reference, over the rows that have a better direction."""
     rows = [row.standings[subject] for row in card.rows if is_ranked(card, row, subject)]
     found = []
     for reference in card.references:
@@ -135,7 +135,7 @@ def against_references(card: Scorecard, subject: str) -> list[StandingCounts]:
 
 
 def has_summary(card: Scorecard) -> bool:
-    """Whether the head says anything of a pack."""
+    """Whether the summary mentions a pack."""
     return any(
         card.counts(subject) or card.extremes(subject) or against_references(card, subject)
         for subject in card.subjects
@@ -143,7 +143,7 @@ def has_summary(card: Scorecard) -> bool:
 
 
 def range_bars(row: CriterionRow) -> dict[str, RangeBar]:
-    """The number of each subject and reference on one scale; none without an interval to draw."""
+    """A bar for each subject and reference of a row, on a common scale; empty without an interval to draw."""
     known = {name: one for name, one in row.values.items() if not math.isnan(one.value)}
     ends = {
         name: (one.low, one.high) if one.low < one.high else (one.value, one.value)

@@ -20,18 +20,18 @@ from cwndlab.study.place import Place
 from cwndlab.study.validate import validate_at
 
 SHIPPED = Path(__file__).parents[2] / "packs"
-#: The axis of every study of a pack whose values are the subject and its references.
+#: The axis, in every study of a pack, whose values are the subjects and references.
 AXIS = "subject"
-#: The name of the subject in an assertion.
+#: The text in an assertion that stands for the subject's name.
 PLACEHOLDER = '"$subject"'
 
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=64)]
-#: What is evaluated: a congestion control, or the queue of a bottleneck.
+#: The kind of subject: a congestion control, or the queue of a bottleneck.
 Kind = Literal["cc", "queue"]
 
 
 class Criterion(Strict):
-    """One row of a scorecard: what the document asks, and the number that answers it."""
+    """One row of a scorecard: a demand of the document, and the number that answers it."""
 
     id: Id = Field(description="stable: a scorecard names the row PACK/ID")
     section: str
@@ -76,7 +76,7 @@ class Criterion(Strict):
 
 
 class Unmeasured(Strict):
-    """What the document asks and no row measures."""
+    """A demand of the document that no row measures."""
 
     section: str
     asks: str = Field(min_length=1)
@@ -105,7 +105,7 @@ class PackFile(Strict):
 
 @dataclass(frozen=True)
 class Pack:
-    """A pack with the folder that its studies are in."""
+    """A pack and its folder, which contains its studies."""
 
     name: str
     folder: Path
@@ -113,12 +113,12 @@ class Pack:
 
     @property
     def kind(self) -> Kind:
-        """What it evaluates."""
+        """The kind of subject that the pack evaluates."""
         return self.file.kind
 
     @cached_property
     def studies(self) -> dict[str, Study]:
-        """Its studies by name, in the order of the criteria. StudyError if one has no axis `subject`."""
+        """The studies by name, in the order of the criteria; StudyError if one lacks the axis `subject`."""
         found: dict[str, Study] = {}
         for criterion in self.file.criteria:
             if criterion.study in found:
@@ -134,7 +134,7 @@ class Pack:
         return found
 
     def with_changes(self, changes: Mapping[str, Any]) -> Pack:
-        """The pack with the keys that were changed in its studies named in each row."""
+        """The pack with each row naming the keys that were changed in its studies."""
         if not changes:
             return self
         text = f" (changed: {', '.join(changes)})"
@@ -142,7 +142,7 @@ class Pack:
         return replace(self, file=self.file.model_copy(update={"criteria": named}))
 
     def with_criteria(self, wanted: Sequence[str]) -> Pack:
-        """The pack with the criteria of which a name begins so; StudyError if there is none."""
+        """The pack with only the criteria whose ids start with one of `wanted`; StudyError if none does."""
         kept = [one for one in self.file.criteria if any(one.id.startswith(name) for name in wanted)]
         if not kept:
             right = nearest(wanted[0] if wanted else "", [one.id for one in self.file.criteria])
@@ -158,12 +158,12 @@ def changes_text(changes: Mapping[str, Any]) -> str:
 
 
 def shipped_packs() -> dict[str, Path]:
-    """The packs that come with cwndlab: name -> folder."""
+    """The folders of the packs that come with cwndlab, by name."""
     return {path.parent.name: path.parent for path in sorted(SHIPPED.glob("*/pack.toml"))}
 
 
 def load(name_or_path: str | Path) -> Pack:
-    """A shipped pack by its name, or a folder with a pack.toml. StudyError says what is wrong in it."""
+    """A shipped pack by name, or the pack in a folder with a pack.toml. StudyError if it is invalid."""
     known = shipped_packs()
     folder = known.get(str(name_or_path), Path(name_or_path))
     path = folder / "pack.toml"
@@ -185,5 +185,5 @@ def load(name_or_path: str | Path) -> Pack:
 
 
 def load_all(kind: Kind) -> list[Pack]:
-    """All shipped packs that evaluate this."""
+    """All shipped packs for one kind of subject."""
     return [pack for pack in map(load, shipped_packs().values()) if pack.kind == kind]

@@ -1,4 +1,4 @@
-"""About how many runs would decide what those at hand leave open."""
+"""Estimates of how many runs would decide an open comparison."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cwndlab.study.grammar import parse
 
 from .pack import PLACEHOLDER, Criterion
 
-#: More runs than this are not named.
+#: Larger numbers of runs are not stated.
 _MOST_RUNS = 1000
 
 
 def runs_text(count: int) -> str:
-    """A number of runs, rounded, since it is an estimate."""
+    """A number of runs as text, rounded because it is an estimate."""
     if count > _MOST_RUNS:
         return f"more than {_MOST_RUNS:,} runs"
     step = 1 if count < 20 else 10 if count < 200 else 100
@@ -27,9 +27,9 @@ def runs_text(count: int) -> str:
 
 
 def _runs(apart: Number) -> int | None:
-    """About how many replicates would tell a difference from 0; None if nothing says so.
+    """The estimated number of replicates that show a difference from 0; None if it cannot be estimated.
 
-    The half-width of an interval falls as one over the square root of the number of replicates.
+    The half-width of an interval is proportional to one over the square root of the number of replicates.
     """
     found = apart.estimate()
     half = (found.high - found.low) / 2
@@ -39,7 +39,7 @@ def _runs(apart: Number) -> int | None:
 
 
 def runs_to_differ(numbers: Field, alike: Mapping[str, Collection[str]]) -> dict[str, tuple[int, str]]:
-    """For each that differs from none of the others: the fewest runs that would show one, and from whom."""
+    """For names that differ from no other: the fewest runs that would show a difference, and from whom."""
     found = {}
     for name, others in alike.items():
         runs = [(_runs(numbers.data[(name,)] - numbers.data[(other,)]), other) for other in others]
@@ -49,7 +49,7 @@ def runs_to_differ(numbers: Field, alike: Mapping[str, Collection[str]]) -> dict
 
 
 def runs_to_decide(criterion: Criterion, subjects: Sequence[str], evaluator: Evaluator) -> dict[str, int]:
-    """About how many runs would decide each undecided limit: all of its undecided comparisons."""
+    """The estimated number of runs that decides all undecided comparisons in each subject's limit."""
     found = {}
     for subject in subjects:
         tree = parse(str(criterion.requires).replace(PLACEHOLDER, f'"{subject}"'))

@@ -1,6 +1,6 @@
-"""Scorecards: the number of each criterion, judged by the document's limit or compared with others.
+"""Scorecards: the number of each criterion, judged by the document's limit or compared with other subjects.
 
-`scorecard_data` writes them as JSON, and as XML for JUnit.
+`scorecard_data` writes them as JSON and as JUnit XML.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .runs_wanted import runs_text, runs_to_decide, runs_to_differ
 
 
 class ThresholdOutcome(Enum):
-    """What came of a threshold of the document."""
+    """The outcome of a threshold that the document sets."""
 
     MET = "met"
     NOT_MET = "not met"
@@ -43,17 +43,17 @@ class ThresholdOutcome(Enum):
 
     @property
     def symbol(self) -> str:
-        """A sign next to the word."""
+        """A character shown before the word."""
         return {"met": "✓", "not met": "✗", "undecided": "?"}.get(self.value, "–")
 
     @property
     def style(self) -> str:
-        """A name for its colour: that of a verdict, if any."""
+        """The name of the outcome's style; the same as for verdicts."""
         return {"met": "holds", "not met": "fails", "undecided": "undecided"}.get(self.value, "none")
 
 
 class Standing(Enum):
-    """Where a subject's number lies, seen from a reference's; decided as a claim is, at 95 %."""
+    """How a subject's number compares with a reference's, decided at 95 % like a claim."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -63,7 +63,7 @@ class Standing(Enum):
 
     @property
     def opposite(self) -> Standing:
-        """The same seen from the other side."""
+        """The standing of the reference compared with the subject."""
         return _OPPOSITES.get(self, self)
 
 
@@ -73,67 +73,67 @@ _OPPOSITES |= {other: standing for standing, other in _OPPOSITES.items()}
 
 @dataclass(frozen=True)
 class ScoreView:
-    """The number of one subject or reference in a row."""
+    """The number of one subject or reference in a row, as text."""
 
     name: str
     value: str
     interval: str
     mark: ThresholdOutcome | None
-    #: About how many runs would decide an undecided limit.
+    #: An estimate of how many runs would decide an undecided limit; "" otherwise.
     wanted: str
-    #: "rank 2 of 5", "rank 2 to 4 of 5" where some are not told apart, or "rank not decided".
+    #: The rank: "rank 2 of 5", "rank 2 to 4 of 5" if undecided between places, "rank not decided", or "".
     place: str
-    #: The setting with the worst value, of those over which the row takes it.
+    #: The setting with the worst value, if the row takes the worst over an axis.
     where: str
-    #: "0.97 (0.95 … 0.99)", the simulator's number next to a kernel's.
+    #: The simulator's number next to a kernel's, as "0.97 (0.95 … 0.99)".
     simulated: str
-    #: "better than reno, cubic; no clear difference from bbr1", of a subject; or why it was not measured.
+    #: "better than reno, cubic; no clear difference from bbr1", or why the subject was not measured.
     compared: str
-    #: Which connections failed in the runs of its study, and why.
+    #: Failed connections in the runs of the row's study, with the reasons.
     failed: str = ""
 
 
 @dataclass(frozen=True)
 class CriterionRow:
-    """A criterion with its numbers."""
+    """A criterion with the numbers of all subjects and references."""
 
     pack: str
     criterion: Criterion
-    #: By subject and reference, in the order of the scorecard; empty if nothing was measured.
+    #: The intervals by subject and reference, in the order of the scorecard; empty if nothing was measured.
     values: Mapping[str, Interval]
-    #: By subject and reference, where the document sets a threshold.
+    #: The outcomes by subject and reference; empty if the document sets no threshold.
     outcomes: Mapping[str, ThresholdOutcome]
-    #: By subject and reference: each other one, and how the number compares with that one's.
+    #: For each subject and reference, how its number compares with that of each other one.
     standings: Mapping[str, Mapping[str, Standing]]
-    #: Why it could not be measured.
+    #: Why the criterion could not be measured.
     missing: str = ""
-    #: Of a kernel's numbers: the simulator's, by subject and reference.
+    #: For a kernel's numbers: the simulator's, by subject and reference.
     simulated: Mapping[str, Interval] = dataclasses.field(default_factory=dict)
-    #: Subjects that its study cannot have, and why.
+    #: The subjects that the row's study cannot have, with the reasons.
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    #: By subject and reference: which connections failed in the runs of its study, and why.
+    #: By subject and reference: failed connections in the runs of the row's study, with the reasons.
     failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    #: By subject and reference: the setting with the worst value, where the row takes it over an axis.
+    #: By subject and reference: the setting with the worst value, if the row takes the worst over an axis.
     where: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    #: By subject and reference: about how many runs would decide an undecided limit.
+    #: By subject and reference: an estimate of how many runs would decide an undecided limit.
     to_decide: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    #: By subject that differs from no other: about how many runs would show a difference, and from whom.
+    #: For subjects that differ from no other: about how many runs would show a difference, and from whom.
     to_differ: Mapping[str, tuple[int, str]] = dataclasses.field(default_factory=dict)
 
     @property
     def id(self) -> str:
-        """Stable name of the row."""
+        """The stable name of the row."""
         return f"{self.pack}/{self.criterion.id}"
 
     @property
     def report(self) -> str:
-        """Where the report of its study is, from the scorecard."""
+        """The path of the study's report, relative to the scorecard."""
         return f"{self.pack}/{self.criterion.study}/report.html"
 
     def rank(self, name: str) -> tuple[int, int, int] | None:
-        """The best and the worst place that a number may have, from 1 for the best, and among how many.
+        """The best and the worst possible rank of a number, from 1 for the best, and how many are ranked.
 
-        Those of which it is not sure that they are better or worse may be either. None without an order.
+        Numbers that do not differ at 95 % may rank either way. None if the criterion has no better direction.
         """
         known = [who for who, interval in self.values.items() if not math.isnan(interval.value)]
         if self.criterion.better is None or name not in known:
@@ -142,12 +142,12 @@ class CriterionRow:
         return 1 + found.count(Standing.WORSE), len(known) - found.count(Standing.BETTER), len(known)
 
     def against(self, name: str, others: Collection[str]) -> dict[str, Standing]:
-        """How a subject compares with some of the others."""
+        """The standings of a subject against some of the others."""
         found = self.standings.get(name, {})
         return {other: standing for other, standing in found.items() if other in others}
 
     def number(self, name: str) -> ScoreView:
-        """The number of a subject or a reference in words."""
+        """The number of a subject or reference, as text."""
         interval = self.values.get(name)
         compared = _standings_text(self.standings.get(name, {}))
         if name in self.to_differ:
@@ -173,15 +173,15 @@ class Scorecard:
 
     pack: Pack
     subjects: tuple[str, ...]
-    #: Those that are not subjects themselves.
+    #: The references that are not subjects themselves.
     references: tuple[str, ...]
     rows: tuple[CriterionRow, ...]
-    #: What the outcomes of thresholds, those of references too, are wrong in by chance.
+    #: How many outcomes may be wrong by chance, those of references included.
     family: Family
 
     @property
     def failed_first(self) -> tuple[CriterionRow, ...]:
-        """The rows: those that a subject does not meet, those left undecided, and the others."""
+        """The rows: first criteria that a subject does not meet, then undecided ones, then the rest."""
 
         def place(row: CriterionRow) -> int:
             found = [row.outcomes.get(subject) for subject in self.subjects]
@@ -191,12 +191,12 @@ class Scorecard:
         return tuple(sorted(self.rows, key=place))
 
     def counts(self, subject: str) -> dict[ThresholdOutcome, int]:
-        """How many thresholds a subject meets, misses, or leaves open."""
+        """The number of thresholds for each outcome of a subject."""
         found = [row.outcomes.get(subject) for row in self.rows]
         return {outcome: found.count(outcome) for outcome in ThresholdOutcome if outcome in found}
 
     def extremes(self, subject: str) -> dict[str, list[CriterionRow]]:
-        """The rows in which a subject is better or worse than every reference, of two or more, at 95 %."""
+        """The rows in which a subject is better, or worse, than each of two or more references, at 95 %."""
         found: dict[str, list[CriterionRow]] = {}
         for row in self.rows:
             others = list(row.against(subject, self.references).values())
@@ -205,11 +205,11 @@ class Scorecard:
         return found
 
     def count_unmeasured(self, subject: str) -> int:
-        """How many rows have no number of a subject, because its study was not run for it."""
+        """The number of rows without a number for a subject because its study was not run for it."""
         return sum(bool(row.missing) or subject in row.refused for row in self.rows)
 
     def failing(self) -> list[tuple[CriterionRow, str]]:
-        """Rows that the document says MUST be met, and the subjects that do not meet them."""
+        """The rows with a MUST that subjects do not meet, each with the subject."""
         return [
             (row, subject)
             for row in self.rows
@@ -231,12 +231,11 @@ def judge(
     beside: Mapping[str, Results] | None = None,
     lacking: Collection[str] = (),
 ) -> Scorecard:
-    """The scorecard of a pack from the results of its studies, by name. StudyError names the criterion.
+    """The scorecard of a pack from the results of its studies, by name; StudyError names a faulty criterion.
 
-    `skipped` has the studies that were not run, and why; `refused`, by study, the subjects that it cannot
-    have, and why; `simulated` the simulator's results to set next to
-    a kernel's, `kernel_only` the subjects of which the simulator has none; `beside` the simulator's results
-    of all references, `lacking` those that the kernel does not have.
+    `skipped` has the studies that were not run and, by study, `refused` the subjects it cannot have, with
+    reasons. `simulated` has the simulator's results next to a kernel's, without the subjects `kernel_only`.
+    `beside` has its results for all references, of which the kernel lacks `lacking`.
     """
     references = tuple(name for name in pack.file.references if name not in subjects)
     evaluators = {name: Evaluator(of_study) for name, of_study in results.items()}
@@ -274,7 +273,7 @@ def judge(
 def _family(
     pack: Pack, rows: Sequence[CriterionRow], results: Mapping[str, Results], comparisons: int
 ) -> Family:
-    """How many outcomes of thresholds stay decided if all comparisons are to be right together."""
+    """How many outcomes of thresholds remain decided if all comparisons must be right together."""
     level = joint_level(comparisons)
     strict = {name: Evaluator(of_study, level=level) for name, of_study in results.items()}
     decided = [
@@ -333,7 +332,7 @@ def _row(
 
 
 def _failed_connections(results: Results, names: Sequence[str]) -> dict[str, str]:
-    """By subject and reference, the failed connections of the first of its cells that has some."""
+    """The failed connections of each subject and reference, from the first of its cells that has any."""
     found: dict[str, str] = {}
     for cell in results.cells:
         name = str(cell.axes.get(AXIS))
@@ -343,7 +342,7 @@ def _failed_connections(results: Results, names: Sequence[str]) -> dict[str, str
 
 
 def _numbers(pack: Pack, criterion: Criterion, evaluator: Evaluator) -> tuple[Field, dict[str, str]]:
-    """The criterion's number for each value of the axis `subject`, and the setting where it is worst."""
+    """The criterion's number for each value of the axis `subject`, and each one's worst setting."""
     over = criterion.worst_over
     try:
         numbers = evaluator.evaluate(criterion.value)
@@ -370,7 +369,7 @@ def _numbers(pack: Pack, criterion: Criterion, evaluator: Evaluator) -> tuple[Fi
 
 
 def _standings(numbers: Field, names: Sequence[str], better: str | None) -> dict[str, dict[str, Standing]]:
-    """How the number of each compares with that of every other one."""
+    """How each number compares with every other one."""
     found: dict[str, dict[str, Standing]] = {name: {} for name in names}
     for one, other in combinations(names, 2):
         found[one][other] = _standing(numbers, one, other, better)
@@ -380,7 +379,7 @@ def _standings(numbers: Field, names: Sequence[str], better: str | None) -> dict
 
 def _outcome(pack: Pack, criterion: Criterion, subject: str, evaluator: Evaluator) -> ThresholdOutcome:
     if criterion.applies is not None and not _condition_holds(pack, criterion, "applies", subject, evaluator):
-        return ThresholdOutcome.NOT_APPLICABLE  # nor where it is undecided, as of five runs without a mark
+        return ThresholdOutcome.NOT_APPLICABLE  # also if undecided, as for five runs without a mark
     answer = _condition_holds(pack, criterion, "requires", subject, evaluator)
     return {True: ThresholdOutcome.MET, False: ThresholdOutcome.NOT_MET, None: ThresholdOutcome.UNDECIDED}[
         answer
@@ -390,7 +389,7 @@ def _outcome(pack: Pack, criterion: Criterion, subject: str, evaluator: Evaluato
 def _condition_holds(
     pack: Pack, criterion: Criterion, key: Literal["requires", "applies"], subject: str, evaluator: Evaluator
 ) -> bool | None:
-    """Whether a condition of a criterion holds for one subject; None if that is undecided."""
+    """Whether a condition of a criterion holds for one subject; None if undecided."""
     written: str = getattr(criterion, key)
     try:
         value = evaluator.evaluate(written.replace(PLACEHOLDER, f'"{subject}"'))
@@ -429,7 +428,7 @@ def _simulated_text(interval: Interval | None) -> str:
 
 
 def _place_text(rank: tuple[int, int, int] | None) -> str:
-    """A rank in words."""
+    """A rank as text; "" without one."""
     if rank is None:
         return ""
     best, worst, count = rank
@@ -439,7 +438,7 @@ def _place_text(rank: tuple[int, int, int] | None) -> str:
 
 
 def _standings_text(standings: Mapping[str, Standing]) -> str:
-    """In words, how a subject compares with each reference."""
+    """How a subject compares with each reference, as text."""
     parts = []
     for standing in Standing:
         names = ", ".join(name for name, one in standings.items() if one is standing)

@@ -1,4 +1,4 @@
-"""Scorecards for programs: as JSON, and as XML for JUnit."""
+"""Scorecards as JSON, and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cwndlab.stats.intervals import Interval
 from .scorecard import CriterionRow, Scorecard, ThresholdOutcome
 from .subjects import Subject
 
-#: The levels whose thresholds, if not met, are failures to JUnit.
+#: The levels whose unmet thresholds are failures in JUnit.
 _FAILURES = ("MUST", "SHOULD")
 _SKIPPED = (ThresholdOutcome.UNDECIDED, ThresholdOutcome.NOT_APPLICABLE)
 
 
 def as_data(cards: Sequence[Scorecard], subjects: Sequence[Subject], version: str) -> dict[str, Any]:
-    """Everything that the scorecards say, for programs: the content of scorecard.json."""
+    """The content of scorecard.json: everything that the scorecards show."""
     return {
         "format": 1,
         "cwndlab": version,
@@ -69,11 +69,10 @@ def _interval_data(interval: Interval) -> dict[str, object]:
 
 
 def as_junit(cards: Sequence[Scorecard]) -> bytes:
-    """The scorecards as JUnit's XML: a suite for each pack and subject, a case for each row.
+    """The scorecards as JUnit XML: a suite for each pack and subject, a case for each row.
 
-    A threshold of the document that is not met is a failure of the type MUST or SHOULD. One that is undecided
-    or does not apply is skipped, and so is a row without a number. Rows without a threshold pass, with the
-    number in their output.
+    An unmet threshold is a failure of type MUST or SHOULD. A threshold that is undecided or does not apply is
+    skipped, as is a row without a number. Rows without a threshold pass, with the number in their output.
     """
     root = ElementTree.Element("testsuites", name="cwndlab evaluate")
     for card in cards:
@@ -100,7 +99,7 @@ def as_junit(cards: Sequence[Scorecard]) -> bytes:
 
 
 def _row_text(row: CriterionRow, subject: str) -> str:
-    """A row's number and what is thought of it, in a line."""
+    """The number of a row and its outcome, in one line."""
     view = row.number(subject)
     unit = f" {row.criterion.unit}" if row.criterion.unit and subject in row.values else ""
     parts = [f"{row.criterion.shows}: {view.value}{unit}", f"({view.interval})" if view.interval else ""]

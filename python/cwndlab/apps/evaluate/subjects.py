@@ -1,4 +1,4 @@
-"""Subjects: the congestion controls or queues that are evaluated, and how they enter a pack's studies."""
+"""Subjects: the congestion controls or queues to evaluate, and how they enter a pack's studies."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from cwndlab.study.congestion import congestion_control as spec_of
 
 from .pack import AXIS, Kind
 
-#: Options of QUIC stacks under evaluation: packets as large as TCP's, and a window that no study fills.
+#: Options of QUIC stacks in evaluations: the packet size of TCP, and a stream window that no study fills.
 OF_STACKS = {"mtu": "1500B", "stream_window": "16MiB"}
 _NAME = re.compile(r"[a-z0-9][a-z0-9_+-]*\Z")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is evaluated."""
+    """A congestion control or queue to evaluate."""
 
     kind: Kind
     name: str
-    #: A congestion control of the user's own.
+    #: The user's own congestion control.
     law: LawCode | None = None
-    #: A congestion control that only the kernel has, by the kernel's name.
+    #: The kernel's name of a congestion control that only the kernel has.
     kernel: str | None = None
-    #: The group of a QUIC stack: the stack as its profile, its congestion control, and options.
+    #: The keys of the TCP group that selects a QUIC stack: profile, congestion control, and options.
     stack: dict[str, str] | None = None
-    #: The knobs of a queue.
+    #: The keys of a queue.
     queue: dict[str, Any] | None = None
-    #: The knobs of TCP that make a congestion control, `cc` among them.
+    #: TCP knobs that define the congestion control, including `cc`.
     knobs: dict[str, Any] | None = None
 
     @property
     def description(self) -> str:
-        """What it is, for the scorecard."""
+        """A description of the subject for the scorecard."""
         if self.law is not None:
             return f"{self.law.class_name} of {self.law.file}, digest {self.law.digest}"
         if self.kernel is not None:
@@ -65,8 +65,8 @@ class Subject:
 def congestion_control(given: str, *, on_kernel: bool = False) -> Subject:
     """The subject that `--cc` names: a congestion control, or `NAME={ cc = "cubic", slow_start = "search" }`.
 
-    On a kernel, a name may also be one of the kernel's own congestion controls. StudyError if it is none of
-    them.
+    On a kernel, the name of one of the kernel's congestion controls is allowed, too. StudyError for other
+    names.
     """
     if "{" in given:
         name, knobs = _named_table(given, "--cc", '{ cc = "cubic", slow_start = "search" }')
@@ -81,7 +81,7 @@ def congestion_control(given: str, *, on_kernel: bool = False) -> Subject:
 
 
 def from_stack(given: str, stack: str) -> Subject:
-    """A congestion control of a QUIC stack. StudyError if the stack has none of this name."""
+    """The subject for a congestion control of a QUIC stack. StudyError if the stack has none of this name."""
     known = stacks.congestion_controls(stack)
     if given not in known:
         problem = f"{stack} has no congestion control {given!r}"
@@ -90,7 +90,7 @@ def from_stack(given: str, stack: str) -> Subject:
 
 
 def refusal(study: Study, subject: Subject) -> str | None:
-    """Why a study cannot have a QUIC stack as its subject; None if it can."""
+    """Why a study cannot have a QUIC stack as a subject; None if it can."""
     for name in _groups(study):
         if knobs := [key for key in study.raw["tcp"]["groups"][name] if key not in ("cc", "profile")]:
             return f"{', '.join(knobs)} of the flow {name} are knobs of TCP"
@@ -103,7 +103,7 @@ def refusal(study: Study, subject: Subject) -> str | None:
 
 
 def queue(given: str) -> Subject:
-    """A queue as `KIND` or `[NAME=]{ kind = "pie", target = "5ms" }`. StudyError if it reads as neither."""
+    """The subject for a queue: `KIND` or `[NAME=]{ kind = "pie", target = "5ms" }`. StudyError otherwise."""
     example = '{ kind = "pie", target = "5ms" }'
     name, table = _named_table(given, "--queue", example) if "{" in given else ("", {"kind": given})
     kind = table.get("kind")
@@ -113,7 +113,7 @@ def queue(given: str) -> Subject:
 
 
 def _named_table(given: str, key: str, example: str) -> tuple[str, dict[str, Any]]:
-    """`[NAME=]{ … }` as its name, which may be empty, and its table."""
+    """The name, which may be empty, and the table in `[NAME=]{ … }`."""
     before, brace, rest = given.partition("{")
     try:
         table = tomllib.loads(f"it = {brace}{rest}")["it"]
@@ -132,10 +132,10 @@ def _checked_name(name: str, key: str) -> str:
 def with_subjects(
     study: Study, subjects: Sequence[Subject], references: Sequence[str], without: Collection[str] = ()
 ) -> Study:
-    """The study with these subjects along its axis `subject`.
+    """The study with these subjects on its axis `subject`.
 
-    They are followed by the references and by the other values that the study declares for its claims. Cells
-    of those in `without` are left out, and claims about them are not checked.
+    The references follow, then the other values that the study declares for its claims. The cells of values
+    in `without` are omitted, and claims about them are not checked.
     """
     declared = {_name(value): value for value in study.raw["axes"][AXIS]["values"]}
     if missing := [name for name in references if name not in declared]:
@@ -162,7 +162,7 @@ def _groups(study: Study) -> list[str]:
 
 
 def _value(subject: Subject, declared: dict[str, Any], first: Any, groups: Sequence[str]) -> Any:
-    """The value of the axis that puts a subject in its place, in these TCP groups."""
+    """The value of the axis `subject` that selects a subject, in these TCP groups."""
     if subject.stack is not None:
         return {"name": subject.name, "set": {f"tcp.groups.{group}": subject.stack for group in groups}}
     if subject.knobs is not None:

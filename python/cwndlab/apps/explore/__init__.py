@@ -1,1 +1,1 @@
-"""Pages on which a study's parameters are moved and its runs follow."""
+"""Pages with sliders for a study's parameters, and runs that follow them."""

@@ -1,4 +1,4 @@
-"""`cwndlab explore`: a page on which a study's parameters are moved and its runs follow."""
+"""`cwndlab explore`: a page with sliders for a study's parameters, and runs that follow them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _studies_and_lessons(incomplete: str) -> list[str]:
-    """The lessons and shipped studies whose names begin with this."""
+    """The names of lessons and shipped studies that start with `incomplete`."""
     from .lessons import NAMES
 
     return [*(name for name in NAMES if name.startswith(incomplete)), *studies(incomplete)]

@@ -1,7 +1,7 @@
-"""What can be moved on a page: the study's axes, its parameters, and knobs of its bottleneck and its TCP.
+"""The controls of a page: the study's axes, its parameters, and knobs of its bottleneck and TCP.
 
-Each is an axis of a study that is derived here, so that every setting of the page is a cell of that study:
-the compiler alone says what it means, and the page can hand it on as a study file.
+Each control is an axis of a derived study, so that every setting of the page is a cell of that study: the
+compiler defines its meaning, and the page can export it as a study file.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from cwndlab.study.values import label, same_value, text
 
 from .table import SettingCompiler, SettingTable, State
 
-#: The title of the study's own value if it is none that can be named.
+#: The title of the study's own value if that value has no name.
 UNKNOWN = "as in the study"
-#: Sections that a study of single cells has no use for.
+#: Sections of a study that do not matter for single cells.
 DROPPED = ("grids", "cells", "tables", "figures", "marks", "sensitivity", "combinations")
 
 
@@ -37,13 +37,13 @@ class Stop:
     """A position of a control."""
 
     value: schema.Scalar | None
-    """None: as the study has it."""
+    """None: the study's own value."""
     title: str
 
 
 @dataclass(frozen=True)
 class Control:
-    """An axis of the derived study."""
+    """A slider or a list on the page, for one axis of the derived study."""
 
     name: str
     title: str
@@ -54,7 +54,7 @@ class Control:
     base: int
     """The stop from which the page starts."""
     ordered: bool
-    """Whether the stops are quantities in ascending order: a slider, not a list."""
+    """Whether the stops are quantities in ascending order: the control is then a slider, else a list."""
 
     def has_stop(self, value: schema.Scalar) -> bool:
         """Whether a stop has this value."""
@@ -63,22 +63,22 @@ class Control:
 
 @dataclass(frozen=True)
 class Explored:
-    """A study all of whose controls are axes."""
+    """The derived study of a page, whose controls are all axes."""
 
     study: StudySpec
     axes: Mapping[str, schema.Scalar]
-    """The axes of the cell from which the page starts."""
+    """The axis values of the cell from which the page starts."""
     controls: tuple[Control, ...]
     left_out: tuple[str, ...] = ()
-    """Controls that are not offered, and why."""
+    """The controls that the page does not offer, with the reasons."""
 
     @property
     def base(self) -> State:
-        """Position of each control at the start."""
+        """The position of each control at the start."""
         return tuple(control.base for control in self.controls)
 
     def cell(self, state: Sequence[int]) -> Cell:
-        """The cell of a setting."""
+        """The cell for a setting of the controls."""
         axes = dict(self.axes)
         for control, position in zip(self.controls, state, strict=True):
             value = control.stops[position].value
@@ -89,14 +89,14 @@ class Explored:
         return Cell("", ordered, self.study)
 
     def scenario(self, state: Sequence[int]) -> Any | str:
-        """The scenario of a setting, or why it has none."""
+        """The scenario of a setting, or an error message."""
         try:
             return self.cell(state).compiled.scenario
         except StudyError as error:
             return error.problem
 
     def tables(self) -> tuple[Explored, list[SettingTable]]:
-        """The scenarios of all settings as tables; without the controls that would make them too large."""
+        """The page without the controls that make its tables too large, and the tables of all scenarios."""
         settings = SettingCompiler(
             [len(control.stops) for control in self.controls], self.base, self.scenario
         )
@@ -115,7 +115,7 @@ class Explored:
         return replace(self, controls=kept, left_out=(*self.left_out, why))
 
     def keep_effective(self) -> Explored:
-        """The same with the positions that compile by themselves, and the controls that change something."""
+        """The page without positions that do not compile alone, and without controls that change nothing."""
         found = self
         base = self.scenario(self.base)
         for k, control in enumerate(self.controls):
@@ -140,7 +140,7 @@ class Explored:
         return found
 
     def _accepted_scenario(self, state: State) -> Any:
-        """The scenario of a setting that the engine accepts, else None."""
+        """The scenario of a setting if the engine accepts it, else None."""
         cell = self.cell(state)
         try:
             cell.check()
@@ -150,7 +150,7 @@ class Explored:
 
 
 def derive_study(study: StudySpec) -> Explored:
-    """The derived study of a study, around its first cell."""
+    """The page of a study, derived around its first cell."""
     start = make_plan(study).cells[0]
     start.check()
     raw, groups = _derive(study, start)
@@ -171,7 +171,7 @@ def derive_study(study: StudySpec) -> Explored:
 
 
 def _of_profile(control: Control, study: StudySpec) -> Control:
-    """A control whose first value comes with the profile, and changes with it, says so."""
+    """The control, with a title for its first value that says that the value changes with the profile."""
     key = {"iw": "initial_window", "cc": "cc"}.get(control.name.removesuffix("_set"))
     given = study.raw.get("tcp", {})
     own = control.stops[control.base]
@@ -183,7 +183,7 @@ def _of_profile(control: Control, study: StudySpec) -> Control:
 
 
 def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, str]]:
-    """The tables of the derived study, and the groups of the axes that are new."""
+    """The tables of the derived study, and the group of each new axis."""
     document = study.document
     # laws in Python were added to an axis, which is a list of the short form here
     kept = all(
@@ -206,7 +206,7 @@ def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, st
     }
     axes = raw.setdefault("axes", {})
     quantities = {quantity["name"] for quantity in raw.get("quantities", ())}
-    # an axis of other cells alone may set such a key, too: what the page adds comes later
+    # Other cells may also have axes for these keys; the axes that the page adds come later and win.
     taken = {key for name, axis in axes.items() if name in start.axes for key in targets(axis)}
     for group, found in new.items():
         for name, axis in found.items():
@@ -231,7 +231,7 @@ def _control(
     group: str,
     own: str | None,
 ) -> Control:
-    """The control of an axis; `own`: the study's own value of an axis that it lacks, if known."""
+    """The control of an axis. `own` is the study's own value, if known, for an axis that the study lacks."""
     titles = {label(v.name): v.title for v in axis.values if isinstance(v, schema.AxisValue) and v.title}
     stops = [Stop(value, titles.get(label(value), text(value))) for value in axis.names]
     ordered = all(_quantity(stop.value) is not None for stop in stops)
@@ -248,7 +248,7 @@ def _control(
 
 
 def _quantity(value: object) -> float | None:
-    """What a value is sorted by; None if it is not a quantity."""
+    """The number by which a value is sorted; None if it is not a quantity."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -261,9 +261,9 @@ def _quantity(value: object) -> float | None:
 
 Axis = dict[str, Any]
 
-#: A slider's values relative to that of the study.
+#: A slider's values, relative to the study's value.
 FACTORS = (0.2, 0.5, 1, 2, 5)
-#: Where there is no value to start from.
+#: The values if the study's value is 0.
 COUNTS = (0, 1, 2, 4, 8)
 TIMES = ("0s", "0.5s", "1s", "2s", "5s", "10s")
 LOSSES = ("0.01%", "0.1%", "1%", "2%", "5%")
@@ -273,12 +273,12 @@ QUEUES = ("drop-tail", "codel", "pie", "fq-codel", "dualpi2")
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-zµ/%]+)\Z")
 
 
-#: Impairments that lose no packet at random.
+#: Impairments that do not lose packets at random.
 NO_RANDOM_LOSS = ("drop-nth", "delay-nth", "delay-steps", "jitter", "normal-jitter")
 
 
 def values_around(value: object) -> list[schema.Scalar]:
-    """Values around one, including itself; empty if it is not a quantity."""
+    """Values around `value`, including itself; empty if it is not a quantity."""
     if isinstance(value, bool):
         return [False, True]
     if isinstance(value, int):
@@ -299,7 +299,7 @@ def values_around(value: object) -> list[schema.Scalar]:
 
 
 def _tidy(value: float) -> int | float:
-    """The value with three digits, without a needless point."""
+    """The value rounded to three digits, as an integer if it is one."""
     if value == 0:
         return 0
     rounded = round(value, 2 - math.floor(math.log10(abs(value))))
@@ -307,9 +307,9 @@ def _tidy(value: float) -> int | float:
 
 
 def vary_short_form(table: dict[str, Any], own_laws: Sequence[str] = ()) -> None:
-    """Writes lists into a `[dumbbell]` or `[parking_lot]` where it has one value: each becomes an axis.
+    """Replaces single values in a `[dumbbell]` or `[parking_lot]` by lists, each of which becomes an axis.
 
-    A list of congestion controls gets the user's own.
+    `own_laws`, the user's congestion controls, are added to a flow's list of congestion controls.
     """
     for key in ("rate", "rtt", "buffer"):
         value = table.get(key, 1.0 if key == "buffer" else None)
@@ -332,7 +332,7 @@ def vary_short_form(table: dict[str, Any], own_laws: Sequence[str] = ()) -> None
 
 
 def network_axes(study: StudySpec, start: Cell) -> dict[str, Axis]:
-    """Rate, delay, loss and queue of the slowest link."""
+    """Axes for the rate, delay, loss and queue of the slowest link."""
     scenario = start.compiled.scenario
     index = bottleneck(scenario["links"])
     place = start.compiled.origins[f"links.{index}"]
@@ -369,7 +369,7 @@ def network_axes(study: StudySpec, start: Cell) -> dict[str, Axis]:
 
 
 def own_titles(study: StudySpec, start: Cell) -> dict[str, str]:
-    """What the study's own values are of axes of `network_axes` and `tcp_axes` that have no such value."""
+    """The study's own values for axes of `network_axes` and `tcp_axes` that lack such a value."""
     scenario = start.compiled.scenario
     link = scenario["links"][bottleneck(scenario["links"])]
     made = {"queue": link["queue"]["kind"]}
@@ -382,7 +382,7 @@ def own_titles(study: StudySpec, start: Cell) -> dict[str, str]:
 
 
 def _segments(window: str | Mapping[str, int], mss: int) -> str:
-    """An initial window of a scenario in segments."""
+    """The initial window of a scenario in segments, as text."""
     if isinstance(window, Mapping):
         return text(window["segments"])
     # (RFC 3390, section 1; RFC 6928, section 2)
@@ -391,7 +391,7 @@ def _segments(window: str | Mapping[str, int], mss: int) -> str:
 
 
 def tcp_axes(study: StudySpec) -> dict[str, Axis]:
-    """Profile, initial window and congestion control."""
+    """Axes for profile, initial window and congestion control."""
     given = study.raw.get("tcp", {})
     made: dict[str, Axis] = {
         "profile": {"title": "TCP profile", "values": [*_core.tcp_profiles()], "sets": "tcp.profile"},
@@ -408,7 +408,7 @@ def tcp_axes(study: StudySpec) -> dict[str, Axis]:
 
 
 def parameter_axes(study: StudySpec, start: Cell) -> dict[str, Axis]:
-    """The parameters that are plain values, around those that they have in the cell."""
+    """Axes for the parameters with plain values, around their values in the cell."""
     raw = dict(study.raw.get("parameters", {}))
     for name, axis in study.outline.axes.items():
         if name in start.axes:

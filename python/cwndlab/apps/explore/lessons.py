@@ -1,4 +1,4 @@
-"""The lessons: prepared studies, each with a paragraph in plain words and what to try."""
+"""The lessons: prepared studies, each with a short explanation and things to try."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .controls import derive_study
 from .picture import picture
 
 FOLDER = Path(__file__).parents[2] / "lessons"
-#: The lessons, in the order in which they build on each other.
+#: The lessons in teaching order.
 NAMES = ("slow-start", "loss-recovery", "bufferbloat", "fairness", "cubic-bbr", "queues", "ecn-l4s")
 INDEX = "index.html"
-#: A study, which is no lesson, for a congestion control of your own.
+#: The prepared study for a user's own congestion control; it is not a lesson.
 OWN_LAW = "own-law"
 
 
@@ -34,24 +34,24 @@ def study(name: str) -> StudySpec:
 
 
 def advice(name: str) -> Mapping[str, Any]:
-    """What the file of a lesson says.
+    """The content of a lesson's file.
 
-    `try`: each a `text`, the values to `set`, and those to `compare` with; `look`: what to look for in some
-    graphs, a text or a list with `when` each is true; `picture`: a `graph` of `settings` for the index, and
-    what it shows (`text`).
+    `try` lists a `text`, the values to `set`, and those to `compare` with. `look` says what to look for in
+    some graphs, as a text or as a list with conditions (`when`). `picture` is a `graph` of `settings` for the
+    index, with a `text`.
     """
     file = FOLDER / name / "lesson.toml"
     return read_toml(read_text(file, what="a lesson"), file)
 
 
 def page(name: str, index: str = "") -> str:
-    """The page of a lesson; `index` is the address of the page that leads to all."""
+    """The HTML page of a lesson; `index` is the address of the lessons' index page."""
     given = advice(name)
     return pages_of.page(derive_study(study(name)), given["try"], given["look"], index)
 
 
 def index() -> tuple[str, str]:
-    """The page that leads to all lessons, and a list of them (`LIST`)."""
+    """The index page of all lessons, and the content of `LIST`, a JSON list of them."""
     entries = []
     for name in NAMES:
         one, shown = study(name), advice(name)["picture"]
@@ -61,7 +61,7 @@ def index() -> tuple[str, str]:
 
 
 def pages() -> dict[str, Callable[[], str]]:
-    """What makes each page of the lessons, by file name, the one that leads to them first; and their list."""
+    """For each file name, the function that makes its page: the index page first; the last makes `LIST`."""
     both = cache(index)
     return {
         INDEX: lambda: both()[0],

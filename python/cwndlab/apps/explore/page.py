@@ -1,4 +1,4 @@
-"""The page of a study's controls: one file that runs the study offline, or has its server run it."""
+"""The HTML page of a study's controls: one file that runs the study offline or on its server."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ GROUPS = {
 
 
 Look: TypeAlias = str | Sequence[Mapping[str, Any]]
-"""What to look for in a graph: a text, or several, each a `text` and, but for the last, `when` it is true."""
+"""What to look for in a graph: a text, or a list of `text`s with conditions (`when`), except for the last."""
 
 
 def explore(study: StudySpec) -> ExplorePage:
-    """What `Study.explore` gives."""
+    """The page of a study, as `Study.explore` returns it."""
     return ExplorePage(study.title, page(derive_study(study)))
 
 
@@ -51,15 +51,15 @@ def page(
 
     Args:
         derived: the study and its controls.
-        tries: what to try: `text`, the values to `set`, and those of a second setting (`compare`).
-        look: what to look for in some graphs, by their names in graphs.js; these come first. Several texts
-            have values of controls `when` they are true; the first that is true is shown.
-        index: address of a page of lessons to which this one leads back.
-        served: whether the server of the page runs the study, as one with laws in Python needs.
+        tries: suggestions: `text`, the values to `set`, and those of a second setting (`compare`).
+        look: what to look for in some graphs, by their names in graphs.js; they come first. Of several texts,
+            the first whose condition `when` (values of controls) is true is shown.
+        index: address of the lessons' index page; "" if the page is no lesson.
+        served: whether a server runs the study, as it must for laws in Python.
 
     Raises:
-        OutputError: this cwndlab has no engine for pages.
-        StudyError: its congestion controls are in Python, which no page runs by itself.
+        OutputError: this cwndlab was built without the engine for pages.
+        StudyError: the study has congestion controls in Python, which need a server, or a QUIC stack.
 
     """
     if derived.study.laws and not served:
@@ -97,7 +97,7 @@ def page(
 
 
 def address(values: Mapping[str, Any], compare: Mapping[str, Any] | None = None) -> str:
-    """The part of a page's address that sets its controls; `compare` sets those of a second setting."""
+    """The fragment of a page's address that sets its controls; `compare` sets those of a second setting."""
     given = {name: text(value) for name, value in values.items()}
     if compare is not None:
         given |= {"vs.": ""} | {f"vs.{name}": text(value) for name, value in compare.items()}
@@ -105,7 +105,7 @@ def address(values: Mapping[str, Any], compare: Mapping[str, Any] | None = None)
 
 
 def _groups(controls: Sequence[Control]) -> list[tuple[str, bool, list[Control]]]:
-    """Headings, whether each is open, and the controls under it."""
+    """The groups of controls: heading, whether the group is open, and its controls."""
     made = []
     for group, title in GROUPS.items():
         if mine := [control for control in controls if control.group == group]:
@@ -114,7 +114,7 @@ def _groups(controls: Sequence[Control]) -> list[tuple[str, bool, list[Control]]
 
 
 def content(found: Explored, tables: Sequence[SettingTable], look: Mapping[str, Look]) -> dict[str, Any]:
-    """What the page's script reads: controls, scenarios, and the study as a file."""
+    """The data that the page's script reads: controls, scenarios, and the study as a file."""
     pool: dict[str, int] = {"": 0}
     rows = [[[pool.setdefault(value, len(pool)) for value in row] for row in table.rows] for table in tables]
     study = found.study
@@ -148,7 +148,7 @@ def content(found: Explored, tables: Sequence[SettingTable], look: Mapping[str, 
 
 
 def cases_of(given: Look) -> list[tuple[dict[str, list[str]], str]]:
-    """Texts of a graph, each with the values of controls for which it is true."""
+    """The texts for a graph, each with the values of controls for which it is shown."""
     if isinstance(given, str):
         return [({}, given)]
     return [
@@ -164,7 +164,7 @@ def cases_of(given: Look) -> list[tuple[dict[str, list[str]], str]]:
 
 
 def _columns(study: StudySpec) -> str:
-    """Columns for a table of every number that the study measures, as TOML."""
+    """Table columns for every number that the study measures, as TOML."""
     known = {quantity.name: quantity for quantity in study.outline.quantities}
     lines = [
         toml.line("", {"heading": f"{q.title or q.name} ({metrics.find_unit(q, known)})", "quantity": q.name})

@@ -18,26 +18,26 @@ from cwndlab.study.values import text
 from .controls import Explored
 from .table import State
 
-#: Table, column, what it is divided by, and unit of each graph.
+#: For each graph: table, column, divisor and unit.
 GRAPHS = {
     "queue": ("queues", "packets", 1, "packets"),
     "round_trip": ("cwnd", "srtt_ns", 1e6, "ms"),
     "window": ("cwnd", "cwnd_bytes", 1e3, "kB"),
 }
 WIDTH, HEIGHT, TOP, LEFT, BOTTOM = 320, 130, 18, 2, 18
-#: Points of a line: more than there are pixels are not seen.
+#: Points of a line; more would exceed the pixels.
 POINTS = 400
 
 Line = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 
 def picture(derived: Explored, graph: str, settings: Sequence[Mapping[str, Any]]) -> str:
-    """A graph of the study at these settings as the address of an SVG image.
+    """A graph of the study at these settings, as an SVG data URL.
 
     Args:
         derived: the study and its controls.
         graph: a name in `GRAPHS`.
-        settings: for each run the values of some controls. Of a single run, each flow has a line.
+        settings: the values of some controls for each run. A single run gets a line for each flow.
 
     """
     lines: list[Line] = []
@@ -48,7 +48,7 @@ def picture(derived: Explored, graph: str, settings: Sequence[Mapping[str, Any]]
 
 
 def _state(derived: Explored, values: Mapping[str, Any]) -> State:
-    """The position of each control, with these values."""
+    """The positions of the controls for these values; the others stay at the base."""
     wanted = {name: text(value) for name, value in values.items()}
     return tuple(
         next(k for k, stop in enumerate(c.stops) if text(stop.value) == wanted[c.name])
@@ -59,7 +59,7 @@ def _state(derived: Explored, values: Mapping[str, Any]) -> State:
 
 
 def _lines(derived: Explored, graph: str, state: State) -> list[Line]:
-    """The graph's line of each flow's first connection, or of the bottleneck."""
+    """The graph's line for each flow's first connection, or for the bottleneck."""
     scenario: dict[str, Any] = derived.cell(state).compiled.scenario
     probes = {**scenario["probes"], "cwnd": True, "queues": [bottleneck(scenario["links"])]}
     records = _core.run(json.dumps({**scenario, "probes": probes}), derived.study.base.run.seed, 0)
@@ -79,7 +79,7 @@ def _lines(derived: Explored, graph: str, state: State) -> list[Line]:
 
 
 def _svg(lines: Sequence[Line], unit: str) -> str:
-    """The lines on common axes from 0, with the ends of the axes written out."""
+    """An SVG of the lines, with axes that start at 0 and labels at the axes' ends."""
     end = max(float(x[-1]) for x, _ in lines)
     high = max(float(np.nanmax(y)) for _, y in lines)
     right, bottom = WIDTH - LEFT, HEIGHT - BOTTOM

@@ -1,4 +1,4 @@
-"""The server that shows pages of controls on this machine, and runs laws in Python for them."""
+"""The local server for pages of controls; it also runs studies with laws in Python for them."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from cwndlab.runs.work import run_here
 if TYPE_CHECKING:
     from cwndlab.base.laws import LawCode
 
-#: What a page asks for a run, next to its own address.
+#: The path, next to the page's, to which a page posts a run.
 RUN = "run"
-#: The most bytes of what a page asks, and the most seconds that a run may take.
+#: Most bytes of a request's body, and most seconds of a run.
 MOST, LONGEST = 10_000_000, 60.0
-#: The most seconds for the head of a request to arrive, and for its body.
+#: Most seconds for the head of a request to arrive, and for its body.
 PATIENCE_S = 10.0
-#: A length of a body, of which 19 digits are more than enough.
+#: A valid Content-Length, of at most 19 digits.
 _LENGTH = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 
 class PageServer(ThreadingHTTPServer):
-    """Pages by name, under a random path on the loopback interface; `url` leads to the first.
+    """Serves pages under a random path on the loopback interface; `url` is the address of the first page.
 
-    Each is made when it is first asked for. Runs that a page asks for are made here, one after the other, if
-    the server has the study's congestion controls in Python.
+    A page is made when it is first requested. If the study has congestion controls in Python, the server also
+    runs the study for its pages, one run at a time.
 
-    A page of another site can reach a loopback port, but cannot guess the path. The Host header must name
-    this machine, so that no foreign name that resolves to it is served.
+    Other sites can reach a loopback port, but cannot guess the path. The Host header must name this machine,
+    so that a foreign name that resolves to it is rejected.
     """
 
     daemon_threads = True
@@ -63,7 +63,7 @@ class PageServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: PageServer
-    #: Seconds that a request may keep its thread waiting.
+    #: Seconds that a request may occupy its thread.
     timeout: ClassVar[float] = PATIENCE_S
 
     def do_GET(self) -> None:
@@ -77,7 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(body, "text/html; charset=utf-8")
 
     def do_POST(self) -> None:
-        """Answers with a run of the scenario that a page asks for, or why there is none."""
+        """Answers with the records of the requested run, or with an error."""
         known = self.server.laws and secrets.compare_digest(
             self.path.encode(), f"/{self.server.token}/{RUN}".encode()
         )
@@ -103,7 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(json.dumps(answer).encode(), "application/json")
 
     def _body(self) -> bytes | None:
-        """What a request carries; None if that is answered with an error, as its length is not acceptable."""
+        """The body of a request; None, after sending an error, if its length is missing, invalid or wrong."""
         given = self.headers.get_all("Content-Length") or []
         if self.headers.get("Transfer-Encoding") is not None or len(given) != 1:
             self.send_error(HTTPStatus.LENGTH_REQUIRED)
@@ -119,7 +119,7 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def _read_in_time(self, length: int) -> bytes:
-        """As many bytes, or fewer if they do not come in time."""
+        """The next `length` bytes of the body, or fewer if they do not arrive in time."""
         found, until = bytearray(), monotonic() + self.timeout
         while len(found) < length and monotonic() < until:
             try:
@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
     def handle(self) -> None:
         """Answers the request of a connection, which the browser may close at any time.
 
-        `timeout` is for each part of the head; one that comes byte by byte has as much time in all.
+        `timeout` limits each read; a timer limits the whole head, which might arrive byte by byte.
         """
         self._late = Timer(self.timeout, self._hang_up)
         self._late.daemon = True
@@ -146,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._late.cancel()
 
     def parse_request(self) -> bool:
-        """Reads the head of a request, which is then in time."""
+        """Reads the head of a request and stops the timer that limits it."""
         whole = super().parse_request()
         self._late.cancel()
         return whole
@@ -175,7 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _tables(records: _core.Records, read: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """These columns of a run's tables as run.js has them, numbers as 64-bit floats in base64."""
+    """Columns of a run's tables in the form that run.js reads: 64-bit floats in base64."""
     found = {}
     for name, columns in read.items():
         table = pa.table(records[name]).select(columns)
@@ -184,7 +184,7 @@ def _tables(records: _core.Records, read: Mapping[str, Sequence[str]]) -> dict[s
 
 
 def _column(column: pa.ChunkedArray) -> dict[str, Any]:
-    """A column; one of words as places in a list of them."""
+    """A column as base64; words are encoded as indices into a list."""
     words = {}
     if pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
         coded = column.cast(pa.string()).dictionary_encode().combine_chunks()

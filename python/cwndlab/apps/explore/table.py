@@ -1,10 +1,10 @@
 """The scenarios of every setting of a page's controls, as small tables.
 
-A page must not repeat what the compiler does, so each value comes from a compiled cell. The whole product of
-the controls has millions of cells; but each value of a scenario depends on a few controls only: a link's rate
-on one, a queue's limit in bytes on rate, round-trip time and buffer. So for each such set of controls its
-product is compiled, with the others at the base. Which value depends on which controls is found from settings
-that are compiled whole, and verified with random ones.
+A page must not duplicate the compiler, so each value comes from a compiled cell. All combinations of controls
+would be millions of cells, but each value depends on a few controls only: a link's rate on one, a queue's
+limit in bytes on rate, round-trip time and buffer. Therefore only the combinations of such a set are
+compiled, with the other controls at their base. The dependencies are found by comparing compiled settings,
+and verified with random ones.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-#: Positions of the controls' values.
+#: A position for each control.
 State: TypeAlias = tuple[int, ...]
-#: Keys of a scenario down to a value.
+#: The keys that lead to a value in a scenario.
 Place: TypeAlias = tuple[str | int, ...]
 #: The values of a scenario by place, each as JSON.
 Leaves: TypeAlias = Mapping[Place, str]
 
-#: Stands for a value that a scenario does not have.
+#: Marks a value that a scenario lacks.
 ABSENT = ""
-#: The place of the message of a setting that does not compile.
+#: The place of the error message of a setting that does not compile.
 PROBLEM: Place = ("!",)
-#: Settings that are compiled for the tables, at most.
+#: Most settings to compile for the tables.
 MOST = 1500
-#: Random settings that must be right in a row.
+#: The number of consecutive random settings that the tables must predict correctly.
 SAMPLES = 60
 
 
 @dataclass(frozen=True)
 class SettingTable:
-    """The values that depend on some controls."""
+    """The values that depend on a set of controls."""
 
     controls: tuple[int, ...]
     places: tuple[Place, ...]
     rows: tuple[tuple[str, ...], ...]
-    """For each combination of the controls, the last one fastest, each place's value as JSON."""
+    """For each combination of the controls, the last one fastest: the value at each place as JSON."""
 
 
 class SettingCompiler:
-    """Compiles settings of controls, and finds what depends on which.
+    """Compiles settings of controls, and finds which values depend on which controls.
 
     Args:
-        counts: how many values each control has.
+        counts: the number of values of each control.
         base: the setting from which the page starts.
-        compile_: the scenario of a setting, or why it has none.
+        compile_: returns the scenario of a setting, or an error message.
 
     """
 
@@ -60,17 +60,17 @@ class SettingCompiler:
         self._compile = compile_
         self._compiled: dict[State, str] = {}
         self._base = compile_(base)
-        #: What differs from the base.
+        #: For each compiled setting, the values that differ from the base.
         self._leaves: dict[State, Leaves] = {}
-        #: Places whose inner values are not told apart: in some settings there are more or fewer of them.
+        #: Places that are treated as one value, because their inner keys differ between settings.
         self._whole: set[Place] = set()
         self._depends: dict[Place, set[int]] = {}
         self._random = random.Random(0)
-        #: Controls that stay at the base, for with them the tables would be too large.
+        #: Controls that stay at the base because the tables would be too large otherwise.
         self.frozen: set[int] = set()
 
     def tables(self) -> list[SettingTable]:
-        """The tables from which every setting's scenario follows; `frozen` controls are left out."""
+        """Tables that determine the scenario of every setting; `frozen` controls are excluded."""
         self._singles()
         for state in self._pairs():
             self._learn(state)
@@ -82,7 +82,7 @@ class SettingCompiler:
         return [self._table(controls, places) for controls, places in sorted(self._sets().items())]
 
     def scenario(self, state: State) -> Any | str:
-        """The scenario of a setting, or why it has none."""
+        """The scenario of a setting, or an error message."""
         if state not in self._compiled:
             self._compiled[state] = json.dumps(self._compile(state))
         return json.loads(self._compiled[state])
@@ -90,7 +90,7 @@ class SettingCompiler:
     # ── values by place ───────────────────────────────────────────────────────────────────────────────────
 
     def _changed_values(self, state: State) -> Leaves:
-        """The values that differ from those of the base."""
+        """The values of a setting that differ from the base."""
         if state not in self._leaves:
             scenario = self.scenario(state)
             if isinstance(scenario, str):
@@ -106,7 +106,7 @@ class SettingCompiler:
         return self._leaves[state]
 
     def _value(self, state: State, place: Place) -> str | None:
-        """The value at a place, absent or not; None if the setting has no scenario."""
+        """The value at a place, or `ABSENT`; None if the setting has no scenario."""
         other = self._changed_values(state)
         if PROBLEM in other and place != PROBLEM:
             return None
@@ -115,7 +115,7 @@ class SettingCompiler:
     # ── what depends on what ──────────────────────────────────────────────────────────────────────────────
 
     def _setting_at(self, state: State, controls: set[int] | frozenset[int]) -> State:
-        """The setting with all other controls at the base."""
+        """The setting with all other controls at their base."""
         return tuple(
             value if control in controls else self.base[control] for control, value in enumerate(state)
         )
@@ -129,7 +129,7 @@ class SettingCompiler:
                 self._learn((*self.base[:control], value, *self.base[control + 1 :]))
 
     def _pairs(self) -> list[State]:
-        """For each pair of controls some settings of both."""
+        """For each pair of controls, two random settings that change both."""
         found = []
         for one, other in itertools.combinations(range(len(self.counts)), 2):
             found += [self._setting_at(self._random_state(), {one, other}) for _ in range(2)]
@@ -142,7 +142,7 @@ class SettingCompiler:
         return self._setting_at(state, set(range(len(state))) - self.frozen) if self.frozen else state
 
     def _learn(self, state: State) -> bool:
-        """Compares a setting with what the tables would say; whether something new was learnt."""
+        """Compares a compiled setting with the tables' prediction; returns whether a dependency was added."""
         learnt = False
         while True:
             state = self._thaw(state)
@@ -151,7 +151,7 @@ class SettingCompiler:
             places = dict.fromkeys([PROBLEM] if PROBLEM in other else [PROBLEM, *other, *self._depends])
             wrong = [p for p in places if self._expected(state, p) != self._value(state, p)]
             if len(self._whole) > known:
-                continue  # the places are others now
+                continue  # the set of places changed
             if not wrong:
                 return learnt
             learnt = True
@@ -163,7 +163,7 @@ class SettingCompiler:
         return self._value(self._setting_at(state, self._depends.get(place, set())), place)
 
     def _blame(self, state: State, place: Place) -> None:
-        """Adds the controls on which a value turned out to depend."""
+        """Adds the controls on which a mispredicted value depends."""
         known = self._depends.setdefault(place, set())
         moved = {c for c, value in enumerate(state) if value != self.base[c]} - known
         right = self._value(state, place)
@@ -171,7 +171,7 @@ class SettingCompiler:
         known.update(found or moved)
 
     def _join(self) -> None:
-        """Joins what was known of places that are one value now."""
+        """Merges the dependencies of places that became part of one value."""
         for place in [p for p in self._depends if any(p[: len(w)] == w and p != w for w in self._whole)]:
             above = min((w for w in self._whole if place[: len(w)] == w), key=len)
             self._depends.setdefault(above, set()).update(self._depends.pop(place))
@@ -184,7 +184,7 @@ class SettingCompiler:
         return found
 
     def _check_size(self) -> None:
-        """Freezes the last control of the largest table until all tables together are small enough."""
+        """Freezes the last control of the largest table until the tables have at most `MOST` settings."""
         while True:
             sets = self._sets()
             sizes = {controls: math.prod(self.counts[c] for c in controls) for controls in sets}
@@ -197,7 +197,7 @@ class SettingCompiler:
                 controls.discard(control)
 
     def _product(self, controls: tuple[int, ...]) -> list[State]:
-        """Every combination of some controls, the last one fastest, with the others at the base."""
+        """Every combination of some controls, the last one fastest, with the others at their base."""
         found = []
         for values in itertools.product(*(range(self.counts[c]) for c in controls)):
             chosen = dict(zip(controls, values, strict=True))
@@ -217,7 +217,7 @@ def _json(value: Any) -> str:
 
 
 def _json_at(scenario: Any, place: Place) -> str:
-    """The value at a place as JSON, absent or not."""
+    """The value at a place as JSON, or `ABSENT`."""
     for key in place:
         inside = (
             key in scenario if isinstance(scenario, dict) else isinstance(key, int) and key < len(scenario)
@@ -231,7 +231,7 @@ def _json_at(scenario: Any, place: Place) -> str:
 def _differences(
     base: Any, other: Any, whole: set[Place], at: Place = ()
 ) -> tuple[dict[Place, str], set[Place]]:
-    """Each value that differs from the base's as JSON, and places below which the two have other keys."""
+    """The values that differ from the base as JSON, and the places whose keys differ between the two."""
     if base == other and type(base) is type(other):
         return {}, set()
     keys: Sequence[str | int]

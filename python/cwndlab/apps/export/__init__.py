@@ -1,1 +1,1 @@
-"""The records of runs in formats that other tools read."""
+"""Export of records to formats of other tools."""

@@ -1,4 +1,4 @@
-"""`cwndlab export` and `cwndlab trace`: records of a finished run, and the packets of a new one."""
+"""`cwndlab export` and `cwndlab trace`: export records of a finished run, or the packets of a new one."""
 
 from __future__ import annotations
 

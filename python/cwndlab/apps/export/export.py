@@ -1,4 +1,4 @@
-"""Writes the records of a result folder: as Parquet, for DuckDB, R and others, or as qlog, for qvis."""
+"""Export of a result folder's records: as Parquet for DuckDB, R and others, or as qlog for qvis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cwndlab.runs.single_run import with_probes
 
 
 def export(folder: Path, target: Path) -> list[Path]:
-    """Writes <table>.parquet: the first replicate of every cell, the cell's name in a column."""
+    """Writes TABLE.parquet files: the first replicate of every cell, with the cell's name in a column."""
     _reject_link(folder, target)
     writers: dict[str, tuple[pq.ParquetWriter, Path, pa.Schema]] = {}
     with open_folder(folder) as (campaign, _), output_errors(target):
@@ -43,21 +43,21 @@ def export(folder: Path, target: Path) -> list[Path]:
 
 
 def _reject_link(folder: Path, target: Path) -> None:
-    """OutputError for a folder of a result folder that is a link, and so may lead anywhere."""
+    """OutputError if the target is a symbolic link in the result folder, which may lead anywhere."""
     if target.is_symlink() and target.parent.resolve() == folder.resolve():
         raise OutputError(
             f"{target}: is a link that leads out of the result folder; remove it, or give --out"
         )
 
 
-#: qlog has a file for each connection; more of them than this are not what was meant.
+#: Most qlog files, one per connection, that an export writes.
 MAX_CONNECTIONS = 1000
 
 
 def export_qlog(folder: Path, target: Path, version: str, flow: str | None = None) -> list[Path]:
-    """Writes <cell>-<flow>-<connection>.sqlog of each connection of the first replicate of every cell.
+    """Writes a file CELL-FLOW-CONNECTION.sqlog for each connection in the first replicate of every cell.
 
-    Each is as its data sender has it, so the runs are simulated again with the packets at the senders.
+    The log is that of the data sender, so each run is simulated again with packets recorded at the senders.
 
     Raises:
         StudyError: there is no such version.
@@ -83,7 +83,7 @@ def export_qlog(folder: Path, target: Path, version: str, flow: str | None = Non
 
 
 def _qlogs(campaign: Campaign, cell: str, version: str, flow: str | None) -> Iterator[tuple[str, str]]:
-    """Name and content of the file of each connection of a cell."""
+    """The name and content of the qlog file of each connection of a cell."""
     scenario = campaign.scenario(cell)
     found = [(k, entry) for k, entry in enumerate(scenario["traffic"]) if has_connections(entry)]
     chosen = indices_of_flow([str(entry["name"]) for _, entry in found], flow, " of TCP or QUIC")
@@ -113,7 +113,7 @@ def _qlogs(campaign: Campaign, cell: str, version: str, flow: str | None) -> Ite
 
 
 def _by_connection(table: pa.Table) -> dict[int, list[dict[str, Any]]]:
-    """The rows of each connection."""
+    """The rows of a table by connection."""
     found: dict[int, list[dict[str, Any]]] = {}
     for row in table.to_pylist():
         found.setdefault(row["connection"], []).append(row)

@@ -1,9 +1,9 @@
-"""qlog: the packets, windows, losses and expired timers of one connection, as its data sender has them.
+"""Export to qlog: packets, windows, losses and expired timers of a connection, as seen by its data sender.
 
-Two versions: 0.3, which qvis reads, and the current draft (quic-events-14). Packet numbers and ACK frames of
-QUIC are the stack's. TCP is shown as if it were QUIC: each segment that the sender sends has a packet number
-of its own, ACKs and SACK blocks are the ranges of packet numbers that they acknowledge first, and a packet is
-lost when its bytes are sent again.
+Two versions are supported: 0.3, which qvis reads, and the current draft (quic-events-14). For QUIC, packet
+numbers and ACK frames are the stack's. TCP is shown as if it were QUIC: each sent segment has its own packet
+number, ACKs and SACK blocks become ranges of the packets that they acknowledge first, and a packet counts as
+lost when its bytes are retransmitted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-#: The event names and the first record of each version.
+#: The supported versions of qlog.
 VERSIONS = ("0.3", "draft-14")
 _NAMES = {
     "0.3": {
@@ -31,7 +31,7 @@ _NAMES = {
         "timer": "quic:timer_updated",
     },
 }
-#: What qlog calls the timers of table `timeouts`: those of loss detection (RFC 9002, sections 6.1.2 and 6.2).
+#: qlog's names of loss detection timers in table `timeouts` (RFC 9002, sections 6.1.2 and 6.2).
 _TIMERS = {"probe": "pto", "rto": "pto", "reordering": "ack"}
 #: Starts each record of JSON-SEQ (RFC 7464).
 _RECORD = "\x1e"
@@ -54,9 +54,9 @@ def qlog(
 
     Args:
         segments: the rows of table `segments` of one connection, observed at the sender, in order.
-        windows: the rows of table `cwnd` of its sender.
-        timeouts: the rows of table `timeouts` of its sender.
-        title: what the file calls the connection.
+        windows: the rows of table `cwnd` of the sender.
+        timeouts: the rows of table `timeouts` of the sender.
+        title: the name of the connection in the file.
         version: one of `VERSIONS`.
         client: whether the client sends the data.
         quic: whether the connection is QUIC.
@@ -64,7 +64,7 @@ def qlog(
     """
     names = _NAMES[version]
     packets = _datagrams(segments, client) if quic else _Outstanding(client).events(segments)
-    # At the same time: an expired timer causes packets, and what the window does follows from both.
+    # The order at equal times: an expired timer causes packets, and both change the window.
     merged = heapq.merge(_expired(timeouts), packets, _metrics(windows), key=lambda event: event[0])
     records = [_header(title, version, client)]
     records += [{"time": time / 1e6, "name": names[name], "data": data} for time, name, data in merged]
@@ -89,7 +89,7 @@ def _header(title: str, version: str, client: bool) -> dict[str, Any]:
 
 
 def _packet(number: int | None, row: Row, frames: list[dict[str, Any]]) -> dict[str, Any]:
-    """A packet; without a number, one of the handshake, of whose type nothing is recorded."""
+    """A packet; one without a number belongs to the handshake, whose packet types are not recorded."""
     header: dict[str, Any] = {"packet_type": "unknown"}
     if number is not None:
         header = {"packet_type": "1RTT", "packet_number": number}
@@ -127,7 +127,7 @@ def _metrics(windows: Sequence[Row]) -> Iterator[Event]:
 
 
 def _datagrams(segments: Sequence[Row], client: bool) -> Iterator[Event]:
-    """Datagrams of QUIC. A loss has the time at which the link dropped the packet."""
+    """The packet events of a QUIC connection. A loss has the time at which the link dropped the packet."""
     for row in segments:
         mine = row["from_client"] == client
         number = row["segment"] - 1 if row["segment"] else None
@@ -136,26 +136,26 @@ def _datagrams(segments: Sequence[Row], client: bool) -> Iterator[Event]:
                 yield row["time_ns"], "lost", _lost_packet(number)
         elif row["event"] != "mark" and mine == row["sent"]:
             acked = row["sack"] or []
-            # Of the records' numbers, from 1, the range's end is the first that it does not acknowledge.
+            # Recorded ranges start at 1 and exclude their end; qlog counts from 0 and includes it.
             ranges = [[a - 1, b - 2] for a, b in zip(acked[::2], acked[1::2], strict=True)]
             yield row["time_ns"], "sent" if mine else "received", _packet(number, row, _ack(ranges))
 
 
 class _Outstanding:
-    """The segments of a sender that are neither acknowledged nor sent again."""
+    """The sender's segments that are neither acknowledged nor retransmitted, and their packet numbers."""
 
     def __init__(self, client: bool) -> None:
         self.client = client
-        #: First and last byte of each packet, by its number.
+        #: The byte range of each packet, by packet number; the end is exclusive.
         self.packets: dict[int, tuple[int, int]] = {}
-        #: End and number of each packet, smallest end first; some are no longer outstanding.
+        #: A heap of (end, packet number); it may contain packets that are no longer outstanding.
         self.by_end: list[tuple[int, int]] = []
         self.sent = self.received = -1
 
     def events(self, segments: Sequence[Row]) -> Iterator[Event]:
         for row in segments:
             if row["event"] in ("drop", "mark"):
-                continue  # the sender does not know
+                continue  # the sender does not observe drops and marks
             time = row["time_ns"]
             if row["from_client"] == self.client:
                 if not row["sent"]:
@@ -177,7 +177,7 @@ class _Outstanding:
         return self.sent
 
     def _repeated(self, row: Row) -> list[int]:
-        """The packets of which this segment repeats a byte."""
+        """The packets whose bytes this segment retransmits; they are removed."""
         start, end = row["seq"], row["seq"] + row["len"]
         found = [number for number, (low, high) in self.packets.items() if low < end and start < high]
         for number in found:
@@ -185,7 +185,7 @@ class _Outstanding:
         return found
 
     def _acknowledged(self, row: Row) -> list[int]:
-        """The packets that a segment of the receiver is the first to acknowledge."""
+        """The packets that a segment of the receiver newly acknowledges; they are removed."""
         found = []
         while self.by_end and self.by_end[0][0] <= row["ack"]:
             _, number = heapq.heappop(self.by_end)
@@ -201,7 +201,7 @@ class _Outstanding:
 
 
 def _ranges(numbers: Sequence[int]) -> list[list[int]]:
-    """Numbers in increasing order as ranges with both ends, highest first, as in ACK frames."""
+    """Ascending numbers as ranges with both ends included, highest first, as in ACK frames."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and ranges[-1][1] == number - 1:

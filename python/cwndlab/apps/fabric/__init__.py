@@ -1,1 +1,1 @@
-"""Fabrics of leaves and spines: `[leaf_spine]`."""
+"""Leaf-spine fabrics: the short form `[leaf_spine]`."""

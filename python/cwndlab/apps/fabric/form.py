@@ -1,6 +1,6 @@
-"""Writes `[leaf_spine]` out in full: hosts, leaves, spines, and the flows between hosts.
+"""Expansion of `[leaf_spine]` into hosts, leaves, spines, and the flows between hosts.
 
-The round-trip time is that between hosts of two leaves; each of the eight links on the way and back has an
+The round-trip time is that between hosts of two leaves; each of the eight links of the round trip has an
 eighth of it. Every output of a switch has the queue. Connections spread over the spines (`topology.ecmp`).
 """
 
@@ -17,26 +17,26 @@ from cwndlab.study.shorthand import FabricFlow, LeafSpine
 from cwndlab.study.units import rate_text, time_text
 
 Raw = dict[str, Any]
-#: Links on the way between hosts of two leaves and back, each with the same delay.
+#: Links of the round trip between hosts of two leaves; all have the same delay.
 LINKS = 8
-#: Keys of a dumbbell that say nothing of a fabric, and of its flows.
+#: Keys of a dumbbell, and of its flows, that a fabric does not support.
 _NOT_HERE = ("preset", "down", "trace", "reverse", "tests")
 _NOT_OF_FLOWS = ("rtt", "down", "direction")
 _IN_FULL = "leave it out; `cwndlab expand` writes the fabric out, to continue with there"
 
 
 class FabricForm(NetworkForm):
-    """Writes one fabric in full."""
+    """Expands one fabric."""
 
     def __init__(self, network: LeafSpine, section: str, full: Expanded) -> None:
         super().__init__(network, section, full)
         self.fabric = network
-        #: The links with queues, each with the directions that have one.
+        #: The links with queues, each with the directions that have a queue.
         self.queued: dict[str, tuple[str, ...]] = {}
         self.hosts = [f"host{k}" for k in range(1, network.leaves * network.hosts + 1)]
 
     def write(self) -> None:
-        """Everything of it."""
+        """Adds the nodes, links and traffic of the fabric."""
         fabric = self.fabric
         for key in _NOT_HERE:
             if key in fabric.model_fields_set:
@@ -58,7 +58,7 @@ class FabricForm(NetworkForm):
         return [f"topology.links.{link}.{way}.{key}" for link, ways in self.queued.items() for way in ways]
 
     def _links(self, ends: Mapping[str, str], leaves: Sequence[str], spines: Sequence[str]) -> None:
-        """The links of hosts, and those between leaves and spines."""
+        """Adds the links of hosts, and those between leaves and spines."""
         fabric, side = self.fabric, Side()
         switch = {"queue": self._queue(fabric, side), **self._impairments(fabric, side)}
         rate = self._constant_rate("rate", fabric.rate)
@@ -79,7 +79,7 @@ class FabricForm(NetworkForm):
             self.links.append(link | {way: keys for way, keys in ways.items() if keys})
 
     def _constant_rate(self, key: str, rate: int | Raw | Sequence[int | Raw]) -> str:
-        """A rate, or the axis of several."""
+        """A rate as text, or a reference to the axis of several rates."""
         if isinstance(rate, int):
             return rate_text(rate)
         plain = [] if isinstance(rate, dict) else [value for value in rate if isinstance(value, int)]
@@ -89,7 +89,7 @@ class FabricForm(NetworkForm):
         return f"{{{key}}}Mbps"
 
     def _delay(self) -> str:
-        """What each link delays: its part of the round trip."""
+        """The delay of each link: its share of the round trip."""
         rtt = self.fabric.rtt
         if isinstance(rtt, int):
             return time_text(rtt // LINKS)
@@ -101,7 +101,7 @@ class FabricForm(NetworkForm):
         return "{link_delay}ms"
 
     def _between_hosts(self, flow: FabricFlow, at: KeyPath) -> None:
-        """A group of flows: `count` for each pair of hosts."""
+        """Adds a group of flows: `count` for each pair of hosts."""
         for key in _NOT_OF_FLOWS:
             if key in flow.model_fields_set:
                 raise problem_at(
@@ -116,7 +116,7 @@ class FabricForm(NetworkForm):
         self._entry(flow, at, (name, name), len(senders) * flow.count, start, app, (senders, receivers))
 
     def _pairs(self, flow: FabricFlow) -> tuple[list[str], list[str]]:
-        """The senders of a group of flows, and their receivers."""
+        """The senders and the receivers of a group of flows, pairwise."""
         hosts, shift = self.hosts, self.fabric.hosts
         if flow.pattern == "permutation":
             return hosts, [*hosts[shift:], *hosts[:shift]]

@@ -1,4 +1,4 @@
-"""Which of many combinations of choices to run: a model of some predicts the others."""
+"""Selection of combinations of choices to run: a model of a few runs predicts the others."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from cwndlab.study.schema import Scalar
 from cwndlab.study.values import same_value
 
 Choices: TypeAlias = Mapping[str, Scalar]
-#: How much the coefficients of choices and of pairs are drawn to 0, as shares of a run.
+#: Penalties of the ridge regression for terms of choices, and of pairs, in units of one run.
 _RIDGE, _PAIR_RIDGE = 0.1, 10.0
-#: Combinations that are predicted at a time.
+#: Combinations predicted at a time.
 _ROWS = 4096
 
 
 def latin_hypercube(over: Mapping[str, Sequence[Scalar]], count: int, *, seed: int) -> list[Choices]:
-    """Combinations in which the values of a choice are about equally frequent."""
+    """A Latin hypercube sample: combinations in which all values of a choice are about equally frequent."""
     rng = random.Random(seed)
     columns = {}
     for name, values in over.items():
@@ -36,12 +36,12 @@ def latin_hypercube(over: Mapping[str, Sequence[Scalar]], count: int, *, seed: i
 
 @dataclass(frozen=True)
 class ChoiceModel:
-    """Each number of a table as a sum of a term for each choice and one for each pair of choices."""
+    """A linear model of each number of a table: a term for each choice and for each pair of choices."""
 
     over: Mapping[str, Sequence[Scalar]]
     coefficients: Floats
     mean: Floats
-    #: Of each number, how far the model without a run is from that run: root of the mean square.
+    #: The leave-one-out prediction error of each number (root mean square).
     error: Floats
 
     @classmethod
@@ -51,27 +51,27 @@ class ChoiceModel:
         run: Sequence[Choices],
         estimates: Sequence[Sequence[float]],
     ) -> ChoiceModel:
-        """The model of combinations that were run, with the numbers of each; NaN is taken for their mean."""
+        """The model fitted to combinations that were run, with their numbers; NaN is replaced by the mean."""
         found = np.array(estimates, dtype=float)
         mean = np.nan_to_num(np.nanmean(found, axis=0))
         design = _design(over, run)
         inverse = np.linalg.inv(design.T @ design + np.eye(design.shape[1]))
         around = np.where(np.isnan(found), 0.0, found - mean)
         coefficients = inverse @ design.T @ around
-        # Leaving out a run of a ridge regression divides its residual by one less its leverage.
+        # The leave-one-out residual of a ridge regression is its residual divided by 1 - leverage.
         leverage = np.einsum("ij,jk,ik->i", design, inverse, design)
         left_out = (around - design @ coefficients) / (1 - leverage)[:, None]
         return cls(over, coefficients, mean, np.sqrt(np.mean(left_out**2, axis=0)))
 
     def estimates(self, every: Sequence[Choices]) -> Floats:
-        """The numbers that it predicts, a row for each combination."""
+        """The predicted numbers, a row for each combination."""
         parts = [every[start : start + _ROWS] for start in range(0, len(every), _ROWS)]
         return np.concatenate([_design(self.over, part) @ self.coefficients + self.mean for part in parts])
 
 
 def _design(over: Mapping[str, Sequence[Scalar]], every: Sequence[Choices]) -> Floats:
-    """For each value, and for each two values of different choices, how far their presence is from the
-    average, divided by the root of its penalty.
+    """The design matrix: centred indicators of each value and of each pair of values of different choices,
+    divided by the root of their penalty.
     """
     names = [
         np.array([[same_value(one[name], value) for value in over[name]] for one in every]) for name in over
@@ -93,7 +93,7 @@ def nearest_predicted(
     count: int,
     run: Sequence[Choices],
 ) -> list[int]:
-    """The combinations to run next: the nearest with each value of each choice, then the nearest of all."""
+    """Indices of the next combinations to run: the nearest for each value, then the nearest overall."""
     order = sorted(range(len(every)), key=lambda k: predicted[k])
     first = [
         next(k for k in order if same_value(every[k][name], value))
@@ -106,19 +106,19 @@ def nearest_predicted(
 
 @dataclass(frozen=True)
 class Search:
-    """How combinations were chosen, and how well the model predicted those that it chose."""
+    """How the combinations were selected, and how well the model predicted them."""
 
     total: int
     drawn: int
-    #: Predicted and found distance of each.
+    #: The predicted and the actual distance of each selected combination.
     pairs: tuple[tuple[float, float], ...]
 
     def share(self, run: int) -> str:
-        """How many of them were run."""
+        """The number of combinations that were run, of the total, as text."""
         return f"{run} of {self.total:,}"
 
     def sentence(self) -> str:
-        """How it was done, in plain words."""
+        """A description of the search and its accuracy, in sentences."""
         predicted, found = np.array(self.pairs).T
         error = float(np.median(np.abs(predicted - found)))
         return (

@@ -1,4 +1,4 @@
-"""`cwndlab fit`: from a capture back to a study, and from published tables to the choices behind them."""
+"""`cwndlab fit`: fit a study to a capture, or fit the choices of a study to published tables."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ HeldOutOption = Annotated[
 MostOption = Annotated[
     int | None, typer.Option(min=20, help="combinations to run at most; a model of some chooses the others")
 ]
-#: Options for captures, and for studies.
+#: Options that apply to captures, and options that apply to studies.
 _OF_CAPTURES = ("--flow", "--cc", "--rtt", "--buffer", "--json")
 _OF_STUDIES = ("--to", "--over", "--held-out", "--most", "--set", "--replicates", "--store", "--cluster")
 
@@ -121,7 +121,7 @@ def _fit_study(
     options: RunOptions,
     folder: Path,
 ) -> None:
-    """Fits the choices of a study."""
+    """Fits the choices of a study to its published tables."""
     from .published import fit_published, parse_over
 
     if to != "published":
@@ -139,7 +139,7 @@ def _fit_study(
 
 
 def _stated(cc: str | None, rtt: str | None, buffer: str | None) -> StatedParameters:
-    """The parameters that options state."""
+    """The parameters that the options state."""
     from cwndlab.study.congestion import congestion_control
     from cwndlab.study.units import parse_seconds
 
@@ -157,7 +157,7 @@ def _stated(cc: str | None, rtt: str | None, buffer: str | None) -> StatedParame
 
 
 def _buffer(text: str) -> tuple[float | None, float | None]:
-    """A buffer in multiples of the BDP, or in bytes; a packet has 1500."""
+    """A buffer in BDPs or, if given in other units, in bytes (a packet has 1500); the other is None."""
     from cwndlab._core import parse_quantity
 
     kind, value = parse_quantity(text)

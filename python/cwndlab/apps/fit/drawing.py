@@ -1,4 +1,4 @@
-"""Draws of a path: with datagrams or TCP flows as cross traffic, or both if a capture may be of either."""
+"""Draws of a path with datagrams, TCP flows, or (if either explains the capture) both as cross traffic."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .replays import Errors, Region, draws_of, replay
 from .stated_parameters import StatedParameters
 from .time_courses import TimeCourse
 
-#: Replays that correct the middle, before those for the intervals.
+#: Replays in a pilot round, which corrects the estimates before the final replays.
 PILOTS = 13
-#: Rounds of these at most, until the share of datagrams moves by no more than this share of the rate.
+#: Most pilot rounds, and the change of the datagrams' share of the rate below which they stop.
 MOST_PILOTS, STEADY_CROSS = 6, 0.005
-#: Paths with other TCP flows that are simulated, of which the nearest `DRAWS` count.
+#: Simulated paths with other TCP flows; the nearest `DRAWS` of them are used.
 CANDIDATES = 120
-#: A capture is no run of a kind of path if it is so much farther from its replays than these from each other.
+#: A kind of path is excluded if the capture is this much farther from its replays than these from each other.
 FARTHER = 1.25
-#: Nor if it is so much farther from them than from the replays of the other kind.
+#: A kind of path is also excluded if the capture is this much farther from it than from the other kind.
 UNLIKELIER = 2.0
-#: What other TCP flows may be.
+#: Congestion controls, numbers and relative round trips of other TCP flows to draw from.
 RIVAL_LAWS, RIVAL_COUNTS, RIVAL_RTTS = ("cubic", "reno", "bbr1"), (1, 1, 2), (0.5, 2.0)
 
 
@@ -40,7 +40,7 @@ class BufferNotShownError(Exception):
 
 @dataclass(frozen=True)
 class FitTask:
-    """What draws are made from."""
+    """The inputs of the draws."""
 
     path: PathEstimates
     flow: FittedFlow
@@ -52,22 +52,22 @@ class FitTask:
 
     @property
     def loss(self) -> RandomLoss:
-        """The random losses, as the capture shows them."""
+        """The random losses according to the capture."""
         return RandomLoss.of_queue(self.path.queue)
 
     def middle(self, cross: float) -> PathParameters:
-        """The direct estimates."""
+        """The path with the direct estimates."""
         path = self.path
         made = PathParameters(path.rate_bps, path.base_s, path.queue.buffer_bytes, self.loss.share, cross)
         return made.with_changes()
 
     def region(self, cross: float) -> Region:
-        """Where the first replays lie."""
+        """The region of the first replays."""
         stated = self.stated.has_buffer
         return Region.of_estimates(self.middle(cross), self.loss, self.flow.wire_bytes, buffer_stated=stated)
 
     def replay(self, paths: Sequence[PathParameters]) -> list[FlowPackets]:
-        """The packets of the flow on these paths."""
+        """The packets of the flow on these paths, from simulation."""
         return replay(paths, self.flow, self.threads)
 
     def simulate(self, paths: Sequence[PathParameters], loss: RandomLoss) -> DrawnPaths:
@@ -83,7 +83,7 @@ class FitTask:
 
 @dataclass(frozen=True)
 class DrawnPaths:
-    """Draws of a path of one kind, what is compared of their replays, and the estimate of random losses."""
+    """Draws of a path of one kind, the compared numbers of their replays, and the estimated random loss."""
 
     draws: Sequence[PathParameters]
     numbers: Sequence[ComparedNumbers]
@@ -92,7 +92,7 @@ class DrawnPaths:
 
 
 def draw_paths(task: FitTask) -> list[DrawnPaths]:
-    """The draws of each kind of path that explains the capture; if none does, those of the first kind.
+    """The draws of each kind of path that explains the capture, or of datagrams if neither does.
 
     Raises:
         BufferNotShownError: too few replays show the buffer.
@@ -113,13 +113,13 @@ def draw_paths(task: FitTask) -> list[DrawnPaths]:
 
 
 def _without_tcp(task: FitTask) -> DrawnPaths:
-    """Draws with datagrams as cross traffic, if there is any.
+    """Draws with datagrams as cross traffic, if any.
 
-    A few replays first show how far the estimates are off, and by how much that varies. All others lie there
-    and differ no more: the path holds whole packets, and the wait at a full queue depends on their rest, so
-    that each base round trip and each buffer has an error of its own. Next to a sender that keeps the queue
-    full, much of the datagrams is lost, and the estimate of their rate is the further off the more they are.
-    So the few replays are repeated until their correction of it changes no more.
+    Pilot replays measure the error of the estimates and its scatter; the final draws lie around the corrected
+    estimates. They do not scatter more than that: the path holds whole packets, and the wait at a full queue
+    depends on the remainder, so each base round trip and buffer has its own error. Next to a sender that
+    keeps the queue full, many datagrams are lost, and the error of their rate grows with the rate. The pilots
+    are therefore repeated until this correction converges.
     """
     region = task.region(task.path.cross)
     for attempt in range(MOST_PILOTS):
@@ -134,7 +134,7 @@ def _without_tcp(task: FitTask) -> DrawnPaths:
 def _around(
     task: FitTask, region: Region, count: int, attempt: int
 ) -> tuple[Region, Sequence[PathParameters]]:
-    """Draws by so many replays in a region, and where they lie."""
+    """The region narrowed by `count` replays in it, and the draws that they yield."""
     rng = random.Random(task.seed + count + 1000 * attempt)
     paths, errors = _replays_around(task, [region.draw(rng) for _ in range(2 * count)])
     loss = RandomLoss.of_queue(task.path.queue, errors.spurious_loss(_losses(paths)))
@@ -149,12 +149,12 @@ def _losses(paths: Sequence[PathParameters]) -> Floats:
 def _replays_around(
     task: FitTask, paths: Sequence[PathParameters]
 ) -> tuple[Sequence[PathParameters], Errors]:
-    """Half of these paths and the errors of their replays: the first half, or the first that show the buffer.
+    """The first half of the paths and the errors of their replays; replays that hide the buffer are replaced.
 
-    A capture that shows its buffer is compared with replays that do.
+    The replays must show the buffer because the capture does.
 
     Raises:
-        BufferNotShownError: fewer than half of the first half show it.
+        BufferNotShownError: fewer than half of the first half show the buffer.
 
     """
     count = len(paths) // 2
@@ -172,7 +172,7 @@ def _replays_around(
 
 @dataclass(frozen=True)
 class Candidates:
-    """Paths with other TCP flows whose replays are nearest to a capture, of many."""
+    """The paths with other TCP flows whose replays are nearest to the capture, of many."""
 
     paths: Sequence[PathParameters]
     errors: Errors
@@ -180,20 +180,20 @@ class Candidates:
 
     @classmethod
     def simulate(cls, task: FitTask) -> Candidates:
-        """Those for a capture."""
+        """Simulates candidate paths and selects the nearest."""
         rng = random.Random(task.seed + CANDIDATES)
         region = task.region(0.0)
         paths = [replace(region.draw(rng), rival=_rival(rng, task.flow.seconds)) for _ in range(CANDIDATES)]
         packets = task.replay(paths)
         errors = Errors.of_replays(paths, packets, task.stated)
         numbers = [ComparedNumbers.of_packets(one) for one in packets]
-        shown = np.flatnonzero(errors.buffer_shown)  # as the capture does
+        shown = np.flatnonzero(errors.buffer_shown)  # as in the capture
         among = shown if len(shown) >= DRAWS else np.arange(CANDIDATES)
         near = among[nearest(task.capture, [numbers[k] for k in among], DRAWS)]
         return cls([paths[k] for k in near], errors.take(near), [numbers[k] for k in near])
 
     def draw(self, task: FitTask) -> DrawnPaths:
-        """Draws of the path by the errors of their replays."""
+        """Draws of the path from the errors of the candidates' replays."""
         loss = RandomLoss.of_queue(task.path.queue, self.errors.spurious_loss(_losses(self.paths)))
         draws = draws_of(self.paths, task.path, self.errors, loss, task.seed)
         return task.simulate(draws, loss)
@@ -210,11 +210,11 @@ def _rival(rng: random.Random, seconds: float) -> Rival:
 
 
 def nearest(capture: ComparedNumbers, replays: Sequence[ComparedNumbers], count: int) -> list[int]:
-    """The replays whose numbers are nearest to those of a capture, in units of their spread."""
+    """Indices of the replays whose numbers are nearest to the capture's, in units of their spread."""
     rows = np.array([one.vector() for one in replays])
     away = np.abs(rows - capture.vector())
     spread = np.nanstd(rows, axis=0)
     scaled = np.where(spread > 0, away / np.where(spread > 0, spread, 1.0), 0.0)
-    # A number that one of both lacks counts as one spread.
+    # A number that one of the two lacks counts as one spread.
     distance = np.sum(np.where(np.isnan(scaled), 1.0, scaled) ** 2, axis=1)
     return [int(k) for k in np.argsort(distance, kind="stable")[:count]]

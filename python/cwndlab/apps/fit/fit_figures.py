@@ -1,4 +1,4 @@
-"""Draws a capture over the replays of the study fitted to it."""
+"""Figures that draw a capture over the replays of its fitted study."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from cwndlab.study.outputs import Figure
 
 from .time_courses import PARTS, TimeCourse
 
-#: Height of a figure, and its width in a column of the page and on a telephone, in pixels.
+#: In pixels: the height of a figure, and its width in a column of the page and on a phone.
 _HEIGHT, _WIDE, _NARROW = 170, 420, 290
 _DATA = "course"
 
 
 def draw_courses(capture: TimeCourse, replays: Sequence[TimeCourse], seconds: float) -> list[Drawing]:
-    """A figure of each course: the capture as a line over the range of the replays and their median."""
+    """A figure for each course: the capture as a line over the replays' range and median."""
     middles = (np.arange(PARTS) + 0.5) * seconds / PARTS
     drawings = []
     for own, *others in zip(capture.items(), *(one.items() for one in replays), strict=True):

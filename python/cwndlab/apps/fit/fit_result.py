@@ -1,4 +1,4 @@
-"""A fit: parameters with intervals, the study, and the capture next to replays."""
+"""The result of a fit: parameters with intervals, the study, and the capture compared with replays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STUDY, PARAMETERS, PAGE = "study.toml", "parameters.json", "fit.html"
 
 
 class Parameter(Strict):
-    """A parameter as a fit gives it."""
+    """A fitted parameter."""
 
     name: str = Field(description="the key of the short form that it sets, or what it is")
     unit: str = Field("", description="of its value")
@@ -43,7 +43,7 @@ class Parameter(Strict):
 
     @property
     def interval(self) -> str:
-        """The interval in words."""
+        """The interval as text, or why there is none."""
         if self.stated:
             return "stated"
         if self.not_identifiable:
@@ -55,12 +55,12 @@ class Parameter(Strict):
 
     @property
     def besides(self) -> str:
-        """The resolution in words."""
+        """The resolution as text."""
         return "" if self.resolution is None else f"± {self.resolution:.2g}, {self.resolution_of}"
 
     @property
     def text(self) -> str:
-        """The value with its unit."""
+        """The value with its unit, as text."""
         if self.value is None:
             return "–"
         value = self.value if isinstance(self.value, str) else f"{self.value:.5g}"
@@ -68,7 +68,7 @@ class Parameter(Strict):
 
 
 class Compared(Strict):
-    """A number of the capture next to those of the replays."""
+    """A number of the capture compared with those of the replays."""
 
     name: str = Field(description="what it is")
     capture: float = Field(description="in the capture")
@@ -78,17 +78,17 @@ class Compared(Strict):
 
     @property
     def inside(self) -> bool:
-        """Whether the capture lies among the replays."""
+        """Whether the capture lies within the range of the replays."""
         return self.low <= self.capture <= self.high
 
     @property
     def far(self) -> bool:
-        """Whether it lies so far from them that it is not chance."""
+        """Whether the capture is farther from that range than chance explains."""
         return is_far(self.name, self.capture, self.low, self.high)
 
 
 class Fitted(Strict):
-    """What a fit found."""
+    """The findings of a fit."""
 
     capture: str = Field(description="the file")
     flow: str = Field(description="the ends of the connection")
@@ -100,7 +100,7 @@ class Fitted(Strict):
 
     @property
     def warnings(self) -> list[str]:
-        """What of the capture the replays do not show: the study then explains it only in part."""
+        """Warnings about what the replays do not reproduce; the study then explains the capture in part."""
         found = [one.name for one in self.compared if one.far]
         other = [name for name in found if name in (VARIATION, DELAYED)]
         rest = [name for name in found if name not in other]
@@ -113,12 +113,12 @@ class Fitted(Strict):
         return made
 
     def table(self) -> str:
-        """The parameters as text."""
+        """The parameters as a text table."""
         rows = [(one.name, one.text, one.interval, one.besides) for one in self.parameters]
         return "\n".join(aligned_lines([("parameter", "value", "95 % interval", "besides"), *rows]))
 
     def comparison(self) -> str:
-        """The capture next to the replays as text."""
+        """The comparison of the capture with the replays, as a text table."""
         rows = [
             (one.name, f"{one.capture:.4g}", f"{one.median:.4g} ({one.low:.4g} to {one.high:.4g})")
             for one in self.compared
@@ -126,19 +126,19 @@ class Fitted(Strict):
         return "\n".join(aligned_lines([("", "capture", f"{self.draws} replays"), *rows]))
 
     def text_of(self, name: str) -> str:
-        """A parameter with its unit."""
+        """A parameter with its unit; "" if there is none of this name."""
         return next((one.text for one in self.parameters if one.name == name), "")
 
     @property
     def _cross_text(self) -> str:
-        """Cross traffic: its rate, or that it responds as TCP, which has none of its own."""
+        """The cross traffic: its rate, or its response, since TCP flows have no rate of their own."""
         if rate := self.text_of("cross traffic"):
             return f"cross traffic {rate}"
         return f"cross traffic {self.text_of('response of cross traffic')}"
 
     @property
     def finding(self) -> str:
-        """The path and its sender in a sentence."""
+        """The path and its sender, in a sentence."""
         return (
             f"{self.text_of('cc').upper()} over {self.text_of('rate')} with a base round trip of "
             f"{self.text_of('rtt')} and a buffer of {self.text_of('buffer')}; random loss "
@@ -148,7 +148,7 @@ class Fitted(Strict):
 
 @dataclass(frozen=True)
 class CaptureFit:
-    """A fit with its study, and how capture and replays went over time."""
+    """A fit, its study, and the time courses of the capture and the replays."""
 
     fitted: Fitted
     study: dict[str, Any]
@@ -156,10 +156,10 @@ class CaptureFit:
     replays: Sequence[TimeCourse]
 
     def write(self, folder: Path) -> None:
-        """Writes study, parameters and page."""
+        """Writes study.toml, parameters.json and fit.html."""
         from cwndlab.report.render import page
 
-        from .fit_figures import draw_courses  # figures, which parameters alone do not need
+        from .fit_figures import draw_courses  # figures are slow to import
 
         drawings = draw_courses(self.capture, self.replays, self.fitted.seconds)
         save(folder / STUDY, dumps(self.study))
@@ -168,7 +168,7 @@ class CaptureFit:
 
 
 def compare(capture: ComparedNumbers, replays: Sequence[ComparedNumbers]) -> list[Compared]:
-    """The numbers of a capture next to those of replays."""
+    """The numbers of a capture, each with the replays' range and median."""
     found = []
     for name, value in capture.items():
         others = sorted(other for one in replays if not math.isnan(other := dict(one.items())[name]))

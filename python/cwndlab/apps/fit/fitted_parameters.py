@@ -1,4 +1,4 @@
-"""The parameters of a fit, each with its interval, or with why it has none."""
+"""The parameters of a fit, each with its interval or the reason why it has none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RESPONSE = "response of cross traffic"
 def path_parameters(
     path: PathEstimates, kinds: Sequence[DrawnPaths], stated: StatedParameters, wire_bytes: int
 ) -> Iterator[Parameter]:
-    """The parameters of the path, by the draws; packets have so many bytes."""
+    """The parameters of the path, from the draws; `wire_bytes` is the size of a packet."""
     draws = [draw for kind in kinds for draw in kind.draws]
 
     def known(name: str, unit: str, values: list[float], hosts: float, how: str) -> Parameter:
@@ -104,7 +104,7 @@ def _rival_words(count: int, laws: Sequence[str]) -> Iterator[tuple[str, str]]:
 def sender_parameters(
     sender: SenderEstimates, stated: StatedParameters, *, captured: bool
 ) -> Iterator[Parameter]:
-    """The parameters of the sender; `captured`: whether the handshake was."""
+    """The parameters of the sender; `captured` is whether the handshake was captured."""
     law = Parameter(name="cc", value=sender.law, how=_how(sender))
     if stated.cc is not None:
         law = Parameter(name="cc", value=stated.cc, stated=True)

@@ -9,49 +9,49 @@ from typing import Any, NamedTuple
 from cwndlab.apps.captures.flow_packets import TIMESTAMPS
 from cwndlab.apps.captures.link_rate import LEAST_CROSS
 
-#: Draws of the parameters. If 39 values and the true one are exchangeable, the true one lies between the
-#: smallest and the largest in 38 of 40 cases: 95 %.
+#: Draws of the parameters. If 39 draws and the true value are exchangeable, the true value lies between the
+#: least and the greatest draw with a probability of 38/40 = 95 %.
 DRAWS = 39
-#: The axis of the draws, and the names of the flow, of datagrams, and of TCP flows as cross traffic.
+#: Names: of the axis of draws, the fitted flow, cross traffic of datagrams, and cross traffic of TCP flows.
 DRAW, FLOW, CROSS, RIVAL = "draw", "flow", "cross", "rival"
-#: How far the goodput of a simulated sender is from that of Linux at most, as a share.
+#: The largest relative error of a simulated sender's goodput, compared with Linux.
 MODEL_ERROR = 0.005
 #: The least limit of a queue, in bytes.
 LEAST_BUFFER = 1600.0
-#: The congestion control of other TCP flows where a draw does not set it.
+#: The congestion control of other TCP flows, where no draw sets it.
 RIVAL_CC = "cubic"
-#: What is measured of a fitted study.
+#: The measures of a fitted study.
 MEASURED = ("goodput", "loss_rate", "queue_delay")
 _DELAY = "queue_delay_mean"
 
 
 @dataclass(frozen=True)
 class Rival:
-    """Other TCP flows through the bottleneck: a transfer without end, or several."""
+    """Other TCP flows through the bottleneck: one or several endless transfers."""
 
     cc: str
     count: int
     start_s: float
-    #: Their base round trip, as a multiple of the fitted flow's.
+    #: Base round trip as a multiple of the fitted flow's.
     rtt_ratio: float
 
 
 @dataclass(frozen=True)
 class PathParameters:
-    """A path that a study describes."""
+    """The parameters of a path."""
 
     rate_bps: float
     base_s: float
     buffer_bytes: float
     loss: float = 0.0
-    #: Share of the rate that datagrams use.
+    #: Share of the rate that cross traffic of datagrams uses.
     cross: float = 0.0
     rival: Rival | None = None
-    #: The queue is limited in packets of so many bytes; 0 if it is limited in bytes.
+    #: The packet size in bytes if the queue is limited in packets; 0 if it is limited in bytes.
     packet_bytes: int = 0
 
     def with_changes(self, **values: Any) -> PathParameters:
-        """The same with other values, kept within what a study accepts, and in whole packets."""
+        """A copy with other values, clamped to the ranges of a study, and with a buffer of whole packets."""
         new = replace(self, **values)
         buffer, packet = max(new.buffer_bytes, LEAST_BUFFER), new.packet_bytes
         return replace(
@@ -65,7 +65,7 @@ class PathParameters:
 
     @property
     def as_written(self) -> PathParameters:
-        """The path that a study has: in whole bit/s, microseconds one way, and bytes."""
+        """The path rounded as in a study file: whole bit/s, microseconds one way, and bytes."""
         return replace(
             self,
             rate_bps=float(round(self.rate_bps)),
@@ -76,17 +76,17 @@ class PathParameters:
 
     @property
     def rate(self) -> str:
-        """As a study writes it."""
+        """The rate as a study writes it."""
         return _in_mbps(round(self.rate_bps))
 
     @property
     def rtt(self) -> str:
-        """The base round-trip time."""
+        """The base round-trip time as a study writes it."""
         return f"{2 * self._half_us / 1000:.9g}ms"
 
     @property
     def half(self) -> str:
-        """Half of it."""
+        """Half the base round-trip time as a study writes it."""
         return f"{self._half_us / 1000:.9g}ms"
 
     @property
@@ -95,16 +95,16 @@ class PathParameters:
 
     @property
     def buffer(self) -> str:
-        """The limit of the queue."""
+        """The limit of the queue as a study writes it."""
         return f"{round(self.buffer_bytes)}B"
 
     @property
     def cross_rate(self) -> str:
-        """The mean rate of the cross traffic."""
+        """The mean rate of the cross traffic as a study writes it."""
         return _in_mbps(max(1000, round(self.cross * self.rate_bps)))
 
     def sets(self, present: Present) -> dict[str, Any]:
-        """The keys of the full study that this path sets. Cross traffic that it lacks starts too late."""
+        """The keys of the full study that this path sets. Absent cross traffic starts after the run's end."""
         forward: dict[str, Any] = {"queue": {"kind": "drop-tail", "limit": self.buffer}}
         if self.loss > 0:
             forward["impairments"] = [{"kind": "bernoulli", "p": float(f"{self.loss:.4g}")}]
@@ -137,12 +137,12 @@ class PathParameters:
 
 
 def _in_mbps(bps: int) -> str:
-    """A rate in bit/s as a study writes it, exactly."""
+    """A rate in bit/s as exact text in Mbps."""
     return f"{bps // 10**6}.{bps % 10**6:06}".rstrip("0").rstrip(".") + "Mbps"
 
 
 class Present(NamedTuple):
-    """Which cross traffic some draw of a study has, and a time after the end of its runs."""
+    """Which cross traffic occurs in any draw, and a time after the end of the runs."""
 
     datagrams: bool
     tcp: bool
@@ -157,17 +157,17 @@ class FittedFlow:
     mss: int
     header: int
     initial_window: int | None
-    #: Segments that an acknowledgment covers, at the median.
+    #: Median number of segments that an acknowledgment covers.
     ack_ratio: float
     seconds: float
 
     @property
     def wire_bytes(self) -> int:
-        """A full segment with its headers."""
+        """Size of a full segment including headers, in bytes."""
         return self.mss + self.header
 
     def tcp(self) -> dict[str, Any]:
-        """The knobs that differ from the profile's."""
+        """The TCP knobs that differ from the profile's."""
         stamped = self.header > 40
         knobs: dict[str, Any] = {"mss": f"{self.mss + (TIMESTAMPS if stamped else 0)}B"}
         if not stamped:
@@ -180,12 +180,12 @@ class FittedFlow:
 
 
 def _median(quantity: str, digits: int) -> str:
-    """The middle of a quantity over the draws, for a finding."""
+    """The median of a quantity over the draws, as a placeholder in a finding."""
     return f"{{median({quantity}, over={DRAW}):{digits}}}"
 
 
 def _ends(quantity: str, digits: int, low: str = "", high: str = "") -> str:
-    """Its smallest and largest value, each times a factor."""
+    """The least and the greatest value of a quantity, each times a factor, as placeholders in a finding."""
     smallest, largest = f"min({quantity}, over={DRAW})", f"max({quantity}, over={DRAW})"
     return f"{{{low}{smallest}:{digits}}} to {{{high}{largest}:{digits}}}"
 
@@ -193,7 +193,7 @@ def _ends(quantity: str, digits: int, low: str = "", high: str = "") -> str:
 def tables(
     title: str, middle: PathParameters, draws: Sequence[PathParameters], flow: FittedFlow, about: str = ""
 ) -> dict[str, Any]:
-    """The tables of a study file with these draws of a path around a middle."""
+    """The tables of a study file with these draws of a path around `middle`."""
     every = [middle, *draws]
     alone = [one for one in every if one.rival is None]
     duration = max(1, round(flow.seconds * 1000))

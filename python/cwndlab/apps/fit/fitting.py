@@ -1,4 +1,4 @@
-"""`fit_capture`: the study that reproduces one flow of a capture."""
+"""`fit_capture`: fit a study to one flow of a capture."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .time_courses import TimeCourse
 
 
 class FitRefusedError(StudyError):
-    """A capture that shows too little; `reasons` are the parameters that are missing."""
+    """The capture shows too little for a fit; `reasons` names the missing parameters."""
 
     def __init__(self, file: Path, found: list[Refusal]) -> None:
         words = [f"{one.why}; {one.right}" for one in found]
@@ -43,11 +43,11 @@ def fit_capture(
     seed: int = 1,
     threads: int | None = None,
 ) -> CaptureFit:
-    """The study that reproduces the flow of a capture with the most data, or the one that `flow` names.
+    """Fits a study to the flow of a capture with the most data, or to the one that `flow` names.
 
     Raises:
         FitRefusedError: the capture shows too little.
-        StudyError: it cannot be read, or has no such flow.
+        StudyError: the file cannot be read, or has no such flow.
 
     """
     conversation = _conversation(file, flow)
@@ -81,7 +81,7 @@ def fit_conversation(
     seed: int,
     threads: int,
 ) -> CaptureFit:
-    """The same of a conversation that was read."""
+    """Fits a study to a conversation of a capture."""
     packets = of_conversation(conversation)
     deliveries = Deliveries(packets)
     missing = list(refusals.of_capture(conversation, deliveries))
@@ -90,7 +90,7 @@ def fit_conversation(
     path = estimate_path(deliveries, stated)
     sender = estimate_sender(deliveries, path.rate_bps, path.base_s)
     missing = list(refusals.of_path(path))
-    if all(one.reason != "rate" for one in missing):  # whether a sender paces shows only next to the rate
+    if all(one.reason != "rate" for one in missing):  # pacing shows only relative to the rate
         missing += refusals.of_sender(sender)
     missing = [one for one in missing if not stated.allows(one.reason)]
     if missing:
@@ -126,7 +126,7 @@ def fit_conversation(
 
 
 def about_study(fitted: Fitted) -> str:
-    """What the fitted study says of itself: its reports then have the capture's numbers and the warnings."""
+    """The fitted study's description, with the capture's numbers and warnings for its reports."""
     warned = "".join(f" Warning: {warning}." for warning in fitted.warnings)
     own = ", ".join(f"{one.name} {one.capture:.4g}" for one in fitted.compared[:3])
     return (
@@ -144,7 +144,7 @@ def _unsteady() -> Refusal:
 
 
 def _assumed(path: PathEstimates) -> list[str]:
-    """What no packet of one flow shows."""
+    """The assumptions of a fit that no packet of one flow can confirm."""
     found = [
         "The queue is drop-tail: no losses look like those of active queue management.",
         "Rate and base round trip do not change; the way back has no queue.",

@@ -1,4 +1,4 @@
-"""The full queue behind a flow's losses, and the losses that it does not explain."""
+"""The full queue behind a flow's losses, and the losses that no full queue explains."""
 
 from __future__ import annotations
 
@@ -10,49 +10,48 @@ import numpy as np
 from cwndlab.apps.captures.deliveries import Deliveries
 from cwndlab.apps.captures.flow_packets import Floats, Truths, Whole
 
-#: How far from a full queue the wait before a loss may be, as a share.
+#: How far from a full queue's wait the wait before a loss may be, as a share.
 _TOP_SHARE = 0.06
-#: Segments leave in bursts, of which only the last is measured: packets of a burst, in a small buffer and
-#: otherwise.
+#: Packets of a burst, of which only the last is measured: in a small buffer, and otherwise.
 _BURSTS = 2.5, 4.5
-#: Of round trips, how many may lie above a full queue: late acknowledgments.
+#: Share of round trips that may exceed that of a full queue, because of late acknowledgments.
 _ABOVE = 0.005
-#: The quantile of the waits before losses at a full queue that is taken: before some, the queue had room.
+#: The quantile of waits before losses at a full queue that is used; before some losses the queue had space.
 _USUAL = 0.75
-#: Packets that the full queue holds beyond the wait of the last one with room.
+#: Packets that the full queue holds beyond the wait of the last packet that was queued.
 _PART = 1.5
-#: The chance below which losses in a full queue are no coincidence.
+#: Losses in a full queue are accepted if their probability by chance is below this.
 _CHANCE = 0.01
-#: Losses of one episode that show a full queue.
+#: Losses in one episode that show a full queue.
 _BURST = 3
-#: A loss so many packets' times after another belongs to the same episode.
+#: A loss within this many packet times of another belongs to the same episode.
 _EPISODE = 16
-#: Losses whose waits rank so many standard errors above the middle are not random, and those at a wait below
-#: this share of the longest are not at a full queue.
+#: Active queue management is assumed if losses' waits rank this many standard errors above the middle, and
+#: their median is below this share of the longest wait.
 _SKEW, _BELOW_FULL = 3.5, 0.6
-#: A segment met the queue of the one that was measured before it, if that was sent at most so many packets'
-#: times, and seconds, before.
+#: A segment met the same queue as the one measured before it if that was sent at most this many packet times,
+#: plus seconds, before.
 _STALE_PACKETS, _STALE_S = 6, 2e-3
 
 
 @dataclass(frozen=True)
 class QueueEstimates:
-    """A drop-tail queue as a flow's losses show it; NaN for what they do not show."""
+    """A drop-tail queue according to a flow's losses; NaN for what the losses do not show."""
 
-    #: Bytes that wait in the full queue.
+    #: Bytes that the full queue holds.
     buffer_bytes: float
-    #: Bytes that waited at most: the buffer is at least as large.
+    #: The most bytes that waited: a lower bound of the buffer.
     longest_bytes: float
     #: Losses that no full queue explains, and segments sent while the queue was not full.
     other_losses: int
     other_segments: int
-    #: Loss episodes, and those at the full queue.
+    #: Loss episodes, and those at a full queue.
     episodes: int
     full_episodes: int
-    #: By how many standard errors segments that were lost while the queue was not full waited longer than
-    #: others. Random losses do not depend on the wait; those of active queue management do.
+    #: Standard errors by which waits before losses at a queue that was not full rank above all waits. Random
+    #: losses do not depend on the wait; those of active queue management do.
     skew: float = 0.0
-    #: The wait before these losses, at the median, as a share of the longest wait.
+    #: The median wait before these losses, as a share of the longest wait.
     loss_level: float = math.nan
 
     @property
@@ -62,12 +61,12 @@ class QueueEstimates:
 
     @property
     def loss(self) -> float:
-        """Share of packets lost at random."""
+        """The share of packets lost at random."""
         return self.other_losses / max(self.other_segments, 1)
 
 
 def queue_of(of: Deliveries, base: float, rate: float, stated_bytes: float | None = None) -> QueueEstimates:
-    """The estimates on a path of this base round trip (s), rate (bit/s) and, if stated, buffer."""
+    """The estimates for a path with this base round trip (s), rate (bit/s) and buffer, if that is stated."""
     at, trips = of.trips(prompt=True)
     segments, lost = len(of.sent_s), int(of.lost.sum())
     if math.isnan(rate) or not len(at):
@@ -78,11 +77,11 @@ def queue_of(of: Deliveries, base: float, rate: float, stated_bytes: float | Non
     episodes = of.episodes(_EPISODE * packet)
     longest = float(np.quantile(waits, 1 - _ABOVE)) * rate / 8
     losses = _Losses.of_episodes(of.lost, met, episodes)
-    # The last packet with room waited for those before it; a part of a packet holds none.
+    # The last packet that was queued waited for those before it; a partial packet holds none.
     part = _PART * of.packets.wire_bytes
     ordered = np.sort(waits)
     shown = losses.full_level(ordered, packet)
-    # A buffer that is stated does not change whether losses depend on the wait.
+    # A stated buffer does not change whether losses depend on the wait.
     top = math.inf if math.isnan(shown) else shown - _slack(shown, packet)
     skew = _skew(losses.waits[losses.waits < top], ordered[ordered < top])
     if stated_bytes is None:
@@ -98,8 +97,8 @@ def queue_of(of: Deliveries, base: float, rate: float, stated_bytes: float | Non
 
 
 def _skew(before_losses: Floats, ordered: Floats) -> tuple[float, float]:
-    """How many standard errors the mean rank of waits before losses among all waits, in order, is above the
-    middle, and their median as a share of the longest.
+    """The rank of waits before losses among all waits (`ordered`), in standard errors above the middle, and
+    their median as a share of the longest wait.
     """
     known = before_losses[~np.isnan(before_losses)]
     if not len(known) or not len(ordered):
@@ -110,7 +109,7 @@ def _skew(before_losses: Floats, ordered: Floats) -> tuple[float, float]:
 
 
 def _met(sent: Floats, at: Floats, waits: Floats, within: float) -> Floats:
-    """The wait that each segment met, as measured just before it; NaN if nothing was."""
+    """The wait of each segment, as measured just before it was sent; NaN if nothing was measured then."""
     place = np.searchsorted(at, sent, side="right") - 1
     known = (place >= 0) & (sent - at[np.maximum(place, 0)] <= within)
     recent = np.maximum(waits[np.maximum(place, 0)], waits[np.maximum(place - 1, 0)])
@@ -119,7 +118,7 @@ def _met(sent: Floats, at: Floats, waits: Floats, within: float) -> Floats:
 
 @dataclass(frozen=True)
 class _Losses:
-    """The loss episodes of a flow: the wait that the first loss met, the segments lost, and those sent."""
+    """The loss episodes of a flow: the wait of the first loss, and the segments lost and sent in each."""
 
     waits: Floats
     lost: Whole
@@ -139,8 +138,8 @@ class _Losses:
     def full_level(self, waits: Floats, packet: float) -> float:
         """The wait behind a full queue; NaN if no wait stands out by its losses.
 
-        Of the waits that hardly any packet exceeds, and at which losses are no coincidence, it is the one
-        with most episodes.
+        Candidates are waits that hardly any packet exceeds and at which losses are too frequent for chance;
+        the one with the most episodes is taken.
         """
         best, most = math.nan, 0
         for tried, level in enumerate(np.unique(self.waits[~np.isnan(self.waits)])[::-1], 1):
@@ -154,9 +153,9 @@ class _Losses:
         return best
 
     def _chance(self, waits: Floats, level: float, slack: float, packet: float) -> float:
-        """The chance of the losses near a wait if no queue was full there.
+        """The probability of the losses near a wait if no queue was full there.
 
-        It is small if there are several episodes, compared with the share of packets that waited as long, or
+        It is small for several episodes, relative to the share of packets that waited as long, and for
         several losses in one episode.
         """
         from scipy.stats import binom, poisson
@@ -165,8 +164,8 @@ class _Losses:
         known = int(np.sum(~np.isnan(self.waits)))
         for width in (slack, min(slack, packet)):
             count = int(np.sum(np.abs(self.waits - level) <= width))
-            # A loss ends the growth of the queue, so that the longest waits are before losses anyway: chance
-            # would spread them over all waits.
+            # Loss ends the growth of a queue, so the longest waits precede losses in any case; random losses
+            # would occur at all waits.
             share = 1.0 - float(np.searchsorted(waits, level - width)) / len(waits)
             share = max(share, width / max(level, width))
             if count >= 2:
@@ -180,5 +179,5 @@ class _Losses:
 
 
 def _slack(level: float, packet: float) -> float:
-    """How far from a full queue's wait the wait before a loss may be."""
+    """How far from a full queue's wait (`level`) the wait before a loss may be, in seconds."""
     return max(_BURSTS[0] * packet, min(_BURSTS[1] * packet, level / 4), _TOP_SHARE * level)

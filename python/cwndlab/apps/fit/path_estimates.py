@@ -1,4 +1,4 @@
-"""The path as a flow's packets show it: rate, base round trip, buffer, random loss, cross traffic."""
+"""Estimates of a path from a flow's packets: rate, base round trip, buffer, random loss, cross traffic."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from cwndlab.apps.captures.link_rate import measure_base_and_rate
 from .full_queue import QueueEstimates, queue_of
 from .stated_parameters import NOTHING_STATED, StatedParameters
 
-#: Halves of a base round trip before and after a time, within which deliveries catch up with the rate, and
-#: the part of a base round trip that they stay behind where the bottleneck was idle.
+#: Cells of half a base round trip, before and after a time, in which deliveries can catch up; and how far, in
+#: base round trips, deliveries stay behind after the bottleneck was idle.
 _NEAR_CELLS, _IDLE = 20, 0.25
 
 
 @dataclass(frozen=True)
 class PathEstimates:
-    """Parameters of a path; NaN for what the packets do not show."""
+    """Estimated parameters of a path; NaN for what the packets do not show."""
 
     rate_bps: float
     base_s: float
     queue: QueueEstimates
-    #: Share of the bottleneck that others use while this flow has a queue.
+    #: Share of the bottleneck's rate that other flows use while this flow has a queue.
     cross: float
-    #: Round trips in which the shortest time was reached: few of them may all have met a queue.
+    #: Round trips that reached the least time; if few did, all of them may have met a queue.
     touches: int
-    #: Share of the bytes that arrived faster than this rate.
+    #: Share of the bytes that arrived faster than the rate.
     faster: float
-    #: Share of the rate that was not this flow's while it had a queue, pauses included.
+    #: Share of the rate that this flow did not use while it had a queue, pauses included.
     not_used: float
-    #: Whether the capture has the handshake, or a time in which the bottleneck was idle.
+    #: Whether the capture has the handshake, or a time at which the bottleneck was idle.
     base_shown: bool = True
 
 
 def estimate_path(of: Deliveries, stated: StatedParameters = NOTHING_STATED) -> PathEstimates:
-    """The direct estimates, with the base round trip and the buffer as they are stated, if they are."""
+    """The direct estimates; a stated base round trip or buffer replaces its estimate."""
     handshake, (at, trips) = of.packets.handshake_s, of.trips(prompt=False)
     base, found = measure_base_and_rate(of, stated.rtt_s)
     rate = found.rate_bps
@@ -52,16 +52,16 @@ def estimate_path(of: Deliveries, stated: StatedParameters = NOTHING_STATED) -> 
 
 
 def was_idle(of: Deliveries, base_s: float, rate_bps: float) -> bool:
-    """Whether the bottleneck was idle at a time: deliveries then fall behind its rate, and stay behind.
+    """Whether the bottleneck was idle at some time: deliveries then fall behind its rate permanently.
 
-    A loss delays acknowledgments, too, but they catch up.
+    A loss also delays acknowledgments, but deliveries catch up again.
     """
-    shown = of.last >= 0  # others acknowledge what was sent before the capture
+    shown = of.last >= 0  # the other acknowledgments are for data sent before the capture
     times, last = of.ack_s[shown], of.last[shown]
     if not len(times) or not math.isfinite(rate_bps):
         return True
     delivered = (of.ends + of.packets.header * np.arange(1, len(of.ends) + 1))[last]
-    ahead = 8 * delivered / rate_bps - times  # seconds of the bottleneck
+    ahead = 8 * delivered / rate_bps - times  # seconds of transmission at the bottleneck
     cells = ((times - times[0]) / (base_s / 2)).astype(np.int64)
     most = np.full(int(cells[-1]) + 1, -np.inf)
     np.maximum.at(most, cells, ahead)
@@ -72,5 +72,5 @@ def was_idle(of: Deliveries, base_s: float, rate_bps: float) -> bool:
 
 
 def _touches(near: Floats, base: float) -> int:
-    """Round trips, one after another, in which segments were sent at these times."""
+    """The number of distinct round trips in which segments were sent at these times."""
     return len(np.unique((near / max(base, 1e-3)).astype(np.int64)))

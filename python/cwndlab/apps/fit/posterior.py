@@ -1,4 +1,4 @@
-"""How probable each choice behind published tables is, if one of the combinations is right."""
+"""Probabilities of the choices behind published tables, if one of the combinations is right."""
 
 from __future__ import annotations
 
@@ -13,32 +13,31 @@ from cwndlab.study.values import text
 
 from .published_numbers import ScaledNumbers
 
-#: Below this a value counts as excluded, and with the rest as determined.
+#: A value with a lower probability counts as excluded; a value whose rivals together have less is determined.
 UNLIKELY = 0.05
-#: Tables of known combinations by which the weight of a number is chosen.
+#: Tables of known combinations from which the weight of a number is chosen.
 TRUTHS = 100
-#: For how many independent numbers each of a table's may count, since they are not independent.
+#: Candidate weights: for how many independent numbers each number counts, since numbers are correlated.
 _WEIGHTS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """The probability of each value of each choice, and how right those of known combinations are."""
+    """The probability of each value of each choice, and its accuracy for known combinations."""
 
     over: Mapping[str, Sequence[Scalar]]
     marginals: Mapping[str, Floats]
     #: For how many independent numbers each number counts.
     weight: float
-    #: Of tables of known combinations: values that had a probability below `UNLIKELY`, and the true of these.
+    #: In tables of known combinations: values with a probability below `UNLIKELY`, and how many were true.
     unlikely: int
     wrong: int
 
     @classmethod
     def of_numbers(cls, over: Mapping[str, Sequence[Scalar]], scaled: ScaledNumbers, seed: int) -> Posterior:
-        """The posterior of every combination, of which all are as probable before.
+        """The posterior of every combination from a uniform prior.
 
-        The weight is the one that gives the true values of known combinations the highest probability, by its
-        mean logarithm.
+        The weight is chosen to maximize the mean log probability of the true values of known combinations.
         """
         rng = np.random.default_rng(seed)
         shape = [len(values) for values in over.values()]
@@ -64,7 +63,7 @@ class Posterior:
         )
 
     def sentences(self) -> Iterator[str]:
-        """What is determined and what is excluded, and how far to trust it, in plain words."""
+        """Sentences on what is determined and excluded, and on the accuracy of these statements."""
         if all(len(values) == 1 for values in self.over.values()):
             return
         every = [
@@ -93,7 +92,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _marginals(likelihood: Floats, shape: Sequence[int]) -> list[Floats]:
-    """The probabilities of the values of each choice, from those of all combinations in their order."""
+    """The probabilities of each choice's values, from the log likelihoods of all combinations in order."""
     chance = np.exp(likelihood - likelihood.max()).reshape(shape)
     chance /= chance.sum()
     axes = range(len(shape))

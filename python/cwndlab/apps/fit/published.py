@@ -1,4 +1,4 @@
-"""Which of the choices that a paper leaves open, taken together, come nearest to its tables."""
+"""The fit of choices that a paper leaves open to the paper's tables."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from .published_numbers import (
     variances_of,
 )
 
-#: Combinations that are run at most.
+#: Most combinations to run.
 MOST = 5000
-#: Combinations that run together: their records are in memory until their tables are made.
+#: Combinations that run together; their records stay in memory until their tables are made.
 _TOGETHER = 40
-#: Combinations that are predicted at most: their numbers are kept in memory.
+#: Most combinations to predict; their numbers stay in memory.
 MOST_PREDICTED = 200_000
 _OVER = "--over"
 
 
 def parse_over(study: Study, text_: str) -> dict[str, list[Scalar]]:
-    """The choices of `file_window,median=all-pages|each-client` with their values; by default all."""
+    """The choices in `file_window,median=all-pages|each-client`, with their values; default: all values."""
     known = study.outline.sensitivity
     found: dict[str, list[Scalar]] = {}
     for piece in text_.split(","):
@@ -68,7 +68,7 @@ def parse_over(study: Study, text_: str) -> dict[str, list[Scalar]]:
 
 
 def plan_of(study: Study, combinations: Sequence[Choices], options: RunOptions) -> Plan:
-    """The plan of a study with combinations of choices in each of its cells that has them."""
+    """The plan of a study in which each cell with these choices has every combination of them."""
     base = make_plan(study, replicates=options.replicates, seed=options.seed)
     cells = {cell.id: cell for cell in base.cells}
     asked = Wanted(combinations=tuple(combinations))
@@ -93,11 +93,11 @@ def _combinations(over: Mapping[str, Sequence[Scalar]]) -> Iterator[Choices]:
 
 @dataclass(frozen=True)
 class Combination:
-    """A combination of choices, and how far the tables are from the published ones with it."""
+    """A combination of choices, and the distance of its tables from the published ones."""
 
     choices: Choices
     name: str
-    #: Of the tables that are fitted; of the tables held out; of each block.
+    #: Distances: of the fitted tables, of the held-out tables, and of each block.
     distance: float
     held_out: float
     blocks: Mapping[str, float]
@@ -105,7 +105,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class PublishedFit:
-    """Every combination, the nearest first, and what a known truth reaches."""
+    """The result of a fit: every combination, the nearest first, and the distance of a true model."""
 
     study: str
     over: Mapping[str, Sequence[Scalar]]
@@ -113,11 +113,11 @@ class PublishedFit:
     held_out: Sequence[str]
     replicates: int
     combinations: Sequence[Combination]
-    #: The distance of a combination from single replicates of its own: median and largest.
+    #: Median and largest distance of a combination from its own single replicates.
     floor: tuple[float, float]
     own: Combination
     posterior: Posterior
-    #: How the combinations were chosen, if not all were run.
+    #: How the combinations were selected; None if all were run.
     search: Search | None = None
 
     @property
@@ -127,18 +127,18 @@ class PublishedFit:
 
     @property
     def explains(self) -> bool:
-        """Whether the nearest combination is as near as a known truth would be."""
+        """Whether the nearest combination is as near as a true model would be."""
         return self.best.distance <= self.floor[1]
 
     def costs(self) -> Iterator[tuple[str, str, float, float]]:
-        """Each value of each choice, its probability, and how much farther its best combination is."""
+        """The choice, value, probability, and extra distance of its best combination, for each value."""
         for name, values in self.over.items():
             for value, chance in zip(values, self.posterior.marginals[name], strict=True):
                 own = [one.distance for one in self.combinations if same_value(one.choices[name], value)]
                 yield name, text(value), float(chance), min(own) - self.best.distance
 
     def conclusion(self) -> str:
-        """What follows, in plain words."""
+        """The conclusion of the fit, in sentences."""
         lines = [
             f"{self.best.name} is nearest: distance {self.best.distance:.2f}, the study's own choices "
             f"{self.own.distance:.2f}; a known truth gets {self.floor[0]:.2f} (at most {self.floor[1]:.2f})."
@@ -159,12 +159,12 @@ class PublishedFit:
         return "\n".join(lines)
 
     def table(self, most: int = 10) -> str:
-        """The nearest combinations as text."""
+        """The nearest combinations as a text table."""
         rows = [(one.name, f"{one.distance:.2f}", _number(one.held_out)) for one in self.combinations[:most]]
         return "\n".join(aligned_lines([("combination", "distance", "held out"), *rows]))
 
     def write(self, folder: Path) -> None:
-        """Writes the page and the table of all combinations."""
+        """Writes fit.md and choices.csv, the table of all combinations."""
         blocks = list(self.best.blocks)
         rows = [
             [*(text(one.choices[name]) for name in self.over), one.distance, one.held_out]
@@ -211,7 +211,7 @@ def _number(value: float) -> str:
 
 @dataclass(frozen=True)
 class _Tables:
-    """The published tables of a study that a fit compares, and how it runs combinations of choices."""
+    """The published tables to compare, and how combinations of choices are run."""
 
     study: Study
     fitted: tuple[str, ...]
@@ -220,7 +220,7 @@ class _Tables:
     progress: Progress | None
 
     def run(self, combinations: Sequence[Choices]) -> dict[str, NumbersOfTables]:
-        """The numbers of all tables with each combination, by its name."""
+        """The numbers of all tables for each combination, by the combination's name."""
         if self.study.folder is None:
             raise StudyError("the study has no published tables")
         outputs = collect_outputs(self.study, self.study.folder)
@@ -233,14 +233,14 @@ class _Tables:
             changed = {one.value: one.results for one in result.variations if one.combined}
             for choices in part:
                 name = describe_choices(self.study, choices)
-                # Combinations that are the study itself are no variations of it.
+                # A combination equal to the study's own choices is not among the variations.
                 results = changed.get(name, result.results)
                 tables = [table for table in judge(outputs, results).tables if isinstance(table, JudgedTable)]
                 found[name] = {table.id: list(published_numbers(table, results)) for table in tables}
         return found
 
     def with_known(self, numbers: NumbersOfTables) -> _Tables:
-        """The same with the tables that were run."""
+        """A copy with `fitted` set to the tables that were run and are not held out."""
         known = [table for table, found in numbers.items() if found]
         for table in self.held_out:
             if table not in known:
@@ -255,14 +255,14 @@ class _Tables:
     def estimates(
         self, numbers: Mapping[str, NumbersOfTables], combinations: Sequence[Choices]
     ) -> list[list[float]]:
-        """Our numbers of the fitted tables with each of these combinations, which were run."""
+        """The study's numbers in the fitted tables for each of these combinations, which were run."""
         names = [describe_choices(self.study, choices) for choices in combinations]
         return [[number.estimate for number in numbers_of(numbers[name], self.fitted)] for name in names]
 
     def scale(
         self, numbers: Mapping[str, NumbersOfTables], estimates: Floats, error: Floats | float = 0.0
     ) -> ScaledNumbers:
-        """The published numbers and these estimates of every combination (row), which have this error."""
+        """The scaled published numbers and estimates of all combinations (rows), which have this error."""
         first = numbers_of(next(iter(numbers.values())), self.fitted)
         return ScaledNumbers.of_numbers(first, variances_of(numbers, self.fitted), estimates, error)
 
@@ -273,7 +273,7 @@ class _Tables:
         run: Sequence[Choices],
         every: Sequence[Choices],
     ) -> ScaledNumbers:
-        """The same with what a model of those that were run predicts of every combination."""
+        """The scaled numbers with a model's prediction for every combination, from those that were run."""
         model = ChoiceModel.of_runs(over, run, self.estimates(numbers, run))
         return self.scale(numbers, model.estimates(every), model.error)
 
@@ -288,8 +288,8 @@ def fit_published(
 ) -> PublishedFit:
     """Runs combinations of choices, and compares their tables with the published ones.
 
-    The tables in `held_out` are compared, too, but do not decide which combination is nearest. With `most`,
-    so many combinations are run at most: half of them drawn, the others those that a model of the drawn ones
+    Tables in `held_out` are compared as well, but do not decide which combination is nearest. `most` limits
+    the combinations that are run: half are drawn, and the others are those that a model of the drawn ones
     predicts to be nearest.
     """
     tables = _Tables(study, (), tuple(held_out), options, progress)
@@ -355,5 +355,5 @@ def _compare(
 
 
 def _own_choices(study: Study, over: Mapping[str, Sequence[Scalar]]) -> Choices:
-    """The study's own choices, which are the first of each."""
+    """The study's own choices: the first value of each."""
     return {name: study.outline.sensitivity[name].names[0] for name in over}

@@ -1,4 +1,4 @@
-"""Published numbers next to those of a run: their scales, and distances between tables."""
+"""Published numbers and those of a run: their scales, and distances between tables."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from cwndlab.stats.sample import relate_runs
 from cwndlab.stats.tables import JudgedTable, find_samples
 from cwndlab.stats.verdict import Verdict
 
-#: The scale of a difference contains this share of the published number, since no model is exact.
+#: A difference's scale includes this share of the published number, since no model is exact.
 TOLERANCE = 0.05
-#: A number counts at most as much as one that lies four scales away.
+#: Largest squared difference that counts: that of four scales.
 FARTHEST = 16.0
-#: Fewer replicates give no scatter.
+#: With fewer replicates the scatter is unknown.
 FEWEST_REPLICATES = 3
 
 
 class Number(NamedTuple):
-    """A published number, and ours in each replicate."""
+    """A published number, and the study's number in each replicate."""
 
-    #: Numbers of one block count together as much as those of another.
+    #: All blocks have the same weight, whatever the count of their numbers.
     block: str
     published: float
     rounding: float
@@ -36,23 +36,23 @@ class Number(NamedTuple):
     runs: Floats
 
 
-#: The numbers of each table.
+#: The numbers by table.
 NumbersOfTables: TypeAlias = Mapping[str, Sequence[Number]]
 
 
 def numbers_of(numbers: NumbersOfTables, tables: Sequence[str]) -> list[Number]:
-    """Those of some tables."""
+    """The numbers of some tables."""
     return [number for table in tables for number in numbers[table]]
 
 
 def variances_of(numbers: Mapping[str, NumbersOfTables], tables: Sequence[str]) -> Sequence[float]:
-    """The variance between runs of each number, the mean over combinations."""
+    """The variance of each number between runs, averaged over combinations."""
     rows = [[_variance(number.runs) for number in numbers_of(one, tables)] for one in numbers.values()]
     return [float(value) for value in np.mean(rows, axis=0)]
 
 
 def published_numbers(table: JudgedTable, results: Results) -> Iterator[Number]:
-    """The published numbers of a table but for suspect ones."""
+    """The published numbers of a table, without suspect ones."""
     cells = {cell.id: cell for cell in results.cells}
     for cell in table.numbers:
         suspect = cell.judgement is not None and cell.judgement.verdict is Verdict.SUSPECT
@@ -77,16 +77,16 @@ def _variance(runs: Floats) -> float:
 
 
 def squared_scale(number: Number, variance: float) -> float:
-    """The square of a number's scale: scatter of the paper's runs and of ours, rounding, and `TOLERANCE`."""
+    """The square of a number's scale: scatter of both sets of runs, rounding, and `TOLERANCE`."""
     scatter = variance * (1 / number.published_runs + 1 / max(len(number.runs), 1))
     return scatter + number.rounding**2 + (TOLERANCE * number.published) ** 2
 
 
 @dataclass(frozen=True)
 class ScaledNumbers:
-    """Published numbers and those of every combination, all in units of their scale."""
+    """Published numbers and those of every combination, in units of their scales."""
 
-    #: The place of each number's block.
+    #: The index of each number's block.
     block: Sequence[int]
     published: Floats
     #: A row for each combination.
@@ -100,9 +100,9 @@ class ScaledNumbers:
         estimates: Floats,
         error: Floats | float = 0.0,
     ) -> ScaledNumbers:
-        """These numbers with the estimates of every combination (row), which have this error.
+        """The scaled numbers; `estimates` has a row for each combination, and `error` is their error.
 
-        One that is not known, or whose scale is 0, counts as one that lies as far away as counts at all.
+        A number that is unknown, or whose scale is 0, gets the largest distance that counts.
         """
         blocks = list(dict.fromkeys(number.block for number in numbers))
         published = np.array([number.published for number in numbers])
@@ -115,11 +115,11 @@ class ScaledNumbers:
         return cls(block, published / scale, predicted / scale)
 
     def distances(self) -> Floats:
-        """The distance of each combination from the published numbers, of which each is cut at `FARTHEST`."""
+        """The distance of each combination from the published numbers; differences are cut at `FARTHEST`."""
         return np.asarray(self.block_distances().mean(axis=1))
 
     def block_distances(self) -> Floats:
-        """The same in each block (column)."""
+        """The distance of each combination (row) in each block (column)."""
         return self._block_means(np.minimum((self.predicted - self.published) ** 2, FARTHEST))
 
     def squares(self, numbers: Floats) -> Floats:
@@ -132,33 +132,33 @@ class ScaledNumbers:
 
     @property
     def counts(self) -> Floats:
-        """The numbers of each block."""
+        """How many numbers each block has."""
         return np.bincount(self.block).astype(float)
 
     def likelihood(self, squares: Floats, weight: float) -> Floats:
-        """The logarithm of each combination's likelihood.
+        """The log likelihood of each combination.
 
-        What remains of a block is normal. Its variance in units of the scale's is not known: it is the most
-        likely one from 1.
+        The residuals of a block are normal. Their variance, at least 1 in squared scales, is set to its most
+        likely value.
         """
         variance = np.maximum(squares, 1.0)
         return np.asarray(-weight / 2 * (np.log(variance) + squares / variance) @ self.counts)
 
     def tables_of(self, k: int, rng: np.random.Generator) -> Floats:
-        """The numbers of a known combination, as far from it as the published ones are from the nearest: what
-        remains of each block there, with one random sign.
+        """Simulated numbers of combination `k`, with the residuals that the published numbers have at the
+        nearest combination, and one random sign per block.
         """
         signs = rng.choice([-1.0, 1.0], size=max(self.block) + 1)
         return np.asarray(self.predicted[k] + signs[list(self.block)] * self._left)
 
     @cached_property
     def _left(self) -> Floats:
-        """The published numbers less those of the nearest combination."""
+        """The residuals: published numbers minus those of the nearest combination."""
         return np.asarray(self.published - self.predicted[self.distances().argmin()])
 
 
 def block_distances(numbers: Sequence[Number], variances: Sequence[float]) -> dict[str, float]:
-    """The mean squared difference of each block of numbers in units of its scale, cut at `FARTHEST`."""
+    """The mean squared difference of each block of numbers, in squared scales, limited to `FARTHEST`."""
     if not numbers:
         return {}
     scaled = ScaledNumbers.of_numbers(numbers, variances, np.array([[number.estimate for number in numbers]]))
@@ -167,15 +167,15 @@ def block_distances(numbers: Sequence[Number], variances: Sequence[float]) -> di
 
 
 def mean_distance(blocks: Mapping[str, float]) -> float:
-    """The distance of tables: each block counts alike."""
+    """The distance of tables: the mean over blocks; NaN without blocks."""
     return float(np.mean(list(blocks.values()))) if blocks else math.nan
 
 
 def floor_of(numbers: Sequence[Number], variances: Sequence[float]) -> tuple[float, float]:
     """The distance of a model from itself, median and largest; NaN with too few replicates.
 
-    Each replicate in turn, rounded as the paper's numbers are, takes their place, and the others make the
-    estimate.
+    Each replicate in turn, rounded like the paper's numbers, takes the place of the published numbers, and
+    the other replicates make the estimate.
     """
     count = min(len(number.runs) for number in numbers)
     if count < FEWEST_REPLICATES:

@@ -1,4 +1,4 @@
-"""The share of packets that a path loses at random, by the losses that no full queue explains."""
+"""The share of packets that a path loses at random, from the losses that no full queue explains."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from cwndlab.apps.captures.flow_packets import Floats
 
 from .full_queue import QueueEstimates
 
-#: Tries of a draw above the losses that replays take for random ones.
+#: Attempts to draw a non-negative share.
 _TRIES = 1000
-#: The law of the losses at a full queue is taken at so many of its quantiles.
+#: Quantiles that represent the distribution of spurious losses.
 _NODES = 39
 
 
 @dataclass(frozen=True)
 class RandomLoss:
-    """Losses while the queue was not full, of so many segments sent then.
+    """Losses while the queue was not full, out of the segments sent then.
 
-    The number is Poisson's. Its mean has two parts: the random losses, with Jeffreys' prior, and those at the
-    full queue that only seem random. These differ from run to run: per segment they are `spurious` on average
-    and scatter by `scatter`, as replays show, with a gamma distribution.
+    The number of losses is Poisson distributed. Its mean is the sum of random losses, with Jeffreys' prior,
+    and of losses at the full queue that only seem random. The latter have a gamma distribution with the mean
+    `spurious` per segment and the standard deviation `scatter` between runs, as replays show.
     """
 
     losses: int
@@ -33,23 +33,23 @@ class RandomLoss:
 
     @classmethod
     def of_queue(cls, found: QueueEstimates, spurious: tuple[float, float] = (0.0, 0.0)) -> RandomLoss:
-        """That of a capture, with the mean and the scatter of spurious losses."""
+        """The losses of a capture, with the mean and the standard deviation of spurious losses."""
         return cls(found.other_losses, max(found.other_segments, 1), *spurious)
 
     @property
     def share(self) -> float:
-        """The estimate."""
+        """The estimated share of random losses."""
         return max(0.0, self.losses / self.segments - self.spurious)
 
     @property
     def may_be_none(self) -> bool:
-        """Whether a full queue alone may explain the losses."""
+        """Whether a full queue alone may explain the losses, at 95 %."""
         from scipy.stats import poisson
 
         return float(np.mean(poisson.sf(self.losses - 1, self._spurious_nodes() * self.segments))) > 0.025
 
     def draw(self, rng: random.Random) -> float:
-        """A share that explains the losses; 0 if there were none."""
+        """A random draw of the share of random losses; 0 if there were no losses."""
         if not self.losses:
             return 0.0
         for _ in range(_TRIES):
@@ -60,7 +60,7 @@ class RandomLoss:
         return 0.0
 
     def interval(self) -> tuple[float, float]:
-        """95 %, from 0 if all may be losses at the full queue."""
+        """The 95 % interval of the share; it starts at 0 if a full queue may explain all losses."""
         from scipy.optimize import brentq
         from scipy.stats import gamma
 
@@ -86,7 +86,7 @@ class RandomLoss:
         return self.spurious**2 / variance, variance / self.spurious
 
     def _spurious_nodes(self) -> Floats:
-        """Spurious losses per segment, as equally likely values."""
+        """Equally likely values of the spurious losses per segment."""
         from scipy.stats import gamma
 
         if not self._scatters:

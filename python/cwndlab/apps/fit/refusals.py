@@ -1,4 +1,4 @@
-"""Which captures cannot be fitted: what they do not show, and what capture would."""
+"""Reasons why a capture cannot be fitted, and what to capture instead."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from cwndlab.base.writing import count_text
 from .path_estimates import PathEstimates
 from .sender_estimates import SenderEstimates
 
-#: A fit needs so many segments and base round trips.
+#: The least segments and base round trips of a fit.
 FEWEST_SEGMENTS, FEWEST_TRIPS = 200, 10
-#: A sender that others held back for this share of the time does not show its path.
+#: A sender limited by other causes than the path for this share of the time does not show the path.
 _HELD_BACK = 0.15
-#: And so is one that fills the receiver's window after this share of acknowledgments.
+#: Nor does a sender that fills the receive window after this share of acknowledgments.
 _AT_WINDOW = 0.5
-#: And so is one whose receiver has less than half of its window after this share of acknowledgments, as data
-#: waits to be read. The acknowledgments then come at the speed of the reader.
+#: Nor does one whose receive window is below half its maximum after this share of acknowledgments, because
+#: data waits to be read: acknowledgments then follow the reader.
 _SLOW_READER = 0.01
-#: Share of the data that a capture may lack.
+#: Largest share of the data that may be missing from a capture.
 _MOST_MISSING = 0.005
-#: Causes of waits that are not of the path, and in words.
+#: Causes of waits that do not depend on the path, in words.
 _HELD_BY = {
     "application": "the application had nothing to send",
     "receive-window": "the receive window was full",
@@ -37,23 +37,23 @@ _HELD_BY = {
     "nagle": "small segments waited for acknowledgments",
     "nagle-delayed-ack": "small segments waited for acknowledgments",
 }
-#: So many round trips without a queue exclude that another flow always had one.
+#: With at least this many round trips without a queue, other flows did not always have one.
 _TOUCHES = 2
 
 
 class Refusal(NamedTuple):
-    """A parameter that is not identifiable and without which there is no fit."""
+    """A parameter that cannot be identified and without which there is no fit."""
 
     #: "too-short", "held-back", "place", "one-direction", "clock", "missing", "rate", "rtt", "queue",
     #: "buffer" or "cc".
     reason: str
     why: str
-    #: What capture, or which option, would do.
+    #: What to capture, or which option to give.
     right: str
 
 
 def of_capture(conversation: Conversation, deliveries: Deliveries) -> Iterator[Refusal]:
-    """What keeps a capture as a whole from being fitted."""
+    """Reasons in a capture as a whole that prevent a fit."""
     yield from of_faults(conversation)
     if not conversation.shows_waits:
         return
@@ -91,7 +91,7 @@ def of_capture(conversation: Conversation, deliveries: Deliveries) -> Iterator[R
 
 
 def of_faults(conversation: Conversation) -> Iterator[Refusal]:
-    """What the capture itself does not show."""
+    """Reasons in faults of the capture that prevent a fit."""
     if conversation.one_way:
         whose = "sender's" if conversation.one_way == "data" else "receiver's"
         yield Refusal("one-direction", f"it has only the {whose} packets", "capture both directions")
@@ -127,7 +127,7 @@ def _held_back(cause: str, share: float) -> Refusal:
 
 
 def _window_share(of: Deliveries) -> float:
-    """The share of acknowledgments after which the sender fills the receiver's window."""
+    """The share of acknowledgments after which the sender fills the receive window."""
     packets = of.packets
     if not len(packets.ack_s):
         return 0.0
@@ -137,13 +137,13 @@ def _window_share(of: Deliveries) -> float:
 
 
 def _slow_reader(of: Deliveries) -> float:
-    """The share of acknowledgments with a window below half of the largest until then."""
+    """The share of acknowledgments with a window below half of the largest so far."""
     windows = of.packets.allowed - of.packets.ack
     return float(np.mean(windows < np.maximum.accumulate(windows) / 2)) if len(windows) else 0.0
 
 
 def of_path(path: PathEstimates) -> Iterator[Refusal]:
-    """What of the path is not identifiable."""
+    """Parameters of the path that cannot be identified."""
     if math.isnan(path.rate_bps):
         yield Refusal(
             "rate",
@@ -204,6 +204,6 @@ def _no_buffer(path: PathEstimates) -> str:
 
 
 def of_sender(sender: SenderEstimates) -> Iterator[Refusal]:
-    """What of the sender is not identifiable."""
+    """Parameters of the sender that cannot be identified."""
     if not sender.law:
         yield Refusal("cc", sender.why, "state it: --cc cubic")

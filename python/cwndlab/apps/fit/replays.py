@@ -1,4 +1,4 @@
-"""Simulates a fitted path, estimates it from the replays, and makes intervals of the errors."""
+"""Replays of a fitted path, their estimation errors, and intervals from these errors."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from .path_estimates import PathEstimates, estimate_path
 from .random_loss import RandomLoss
 from .stated_parameters import StatedParameters
 
-#: What replays do not have: a host's clock is off by this share, and hosts take this long to answer.
+#: Errors that replays lack: the relative error of a host's clock, and the delay of a host's answer in s.
 HOST_CLOCK, HOST_DELAY_S = 1e-4, 5e-5
-#: How far the first replays lie from the estimates at most: base round trip and buffer, as shares.
+#: Largest relative distance of the first replays from the estimated base round trip and buffer.
 _BASE_AROUND, _BUFFER_AROUND = 0.03, 0.1
-#: How far the rates of all replays do: no farther than a clock leaves open. Errors of the base round trip
-#: contain the time to send an acknowledgment, so that each rate has an error of its own.
+#: Largest relative distance of all replays from the rate: that of a clock. Errors of the base round trip
+#: contain the time to send an acknowledgment, so they depend on the rate.
 _RATE_AROUND = HOST_CLOCK
-#: And their shares of cross traffic, as a part of the bottleneck.
+#: Largest distance of the share of cross traffic, in shares of the rate.
 _CROSS_AROUND = 0.03
-#: The share of queues that are limited in packets, which no packet of a flow shows.
+#: Share of queues limited in packets, as a flow's packets do not reveal the kind of limit.
 _IN_PACKETS = 0.5
 
 
 @dataclass(frozen=True)
 class DrawnInterval:
-    """A parameter with its 95 % interval."""
+    """A parameter and its 95 % interval."""
 
     value: float
     low: float
@@ -44,7 +44,7 @@ class DrawnInterval:
 
 
 def replay(paths: Sequence[PathParameters], flow: FittedFlow, threads: int) -> list[FlowPackets]:
-    """The packets of the flow on each of these paths."""
+    """The packets of the flow on each of these paths, from simulation."""
     made = tables("replay", paths[0], paths, flow)
     made["probes"] = {"segments_at": f"{FLOW}_sender"}
     plan = Study.from_dict(made).plan()
@@ -59,36 +59,36 @@ def replay(paths: Sequence[PathParameters], flow: FittedFlow, threads: int) -> l
 
 @dataclass(frozen=True)
 class Region:
-    """Paths around a middle: at most so far from its base round trip and buffer."""
+    """A region of paths: up to `base_s` and `buffer_bytes` from those of `middle`."""
 
     middle: PathParameters
     base_s: float
     buffer_bytes: float
     loss: RandomLoss
     wire_bytes: int
-    #: The share of queues that are limited in packets; the others are limited in bytes.
+    #: The share of queues limited in packets; the others are limited in bytes.
     in_packets: float
 
     @classmethod
     def of_estimates(
         cls, middle: PathParameters, loss: RandomLoss, wire_bytes: int, *, buffer_stated: bool = False
     ) -> Region:
-        """That around direct estimates, or a buffer that is stated in bytes."""
+        """The region around direct estimates. With a stated buffer, all queues are limited in bytes."""
         base, buffer = _BASE_AROUND * middle.base_s, _BUFFER_AROUND * middle.buffer_bytes
         in_packets = 0.0 if buffer_stated else _IN_PACKETS
         return cls(middle, base, max(buffer, wire_bytes), loss, wire_bytes, in_packets)
 
     def narrow_to(self, draws: Sequence[PathParameters], loss: RandomLoss) -> Region:
-        """That of these draws, which are of paths in this region."""
+        """The region of these draws, which come from paths in this region."""
         middle = centre_of(draws)
         base = max(abs(one.base_s - middle.base_s) for one in draws)
         buffer = max(abs(one.buffer_bytes - middle.buffer_bytes) for one in draws)
-        # By a packet at least, to either side: a drop-tail queue holds whole packets.
+        # At least a packet to either side, because a drop-tail queue holds whole packets.
         within = max(buffer, self.wire_bytes)
         return replace(self, middle=middle, base_s=base, buffer_bytes=within, loss=loss)
 
     def draw(self, rng: random.Random) -> PathParameters:
-        """A path, as a study has it: an error must not contain how values are rounded.
+        """A random path of the region, rounded as in a study file, so that errors do not include rounding.
 
         Its queue is limited in bytes or in packets.
         """
@@ -107,17 +107,17 @@ class Region:
 
 @dataclass(frozen=True)
 class Errors:
-    """How far the estimates of replays lay from their paths, one for each replay; NaN if it showed none.
+    """The errors of estimates from replays, an element for each replay; NaN if a replay showed no estimate.
 
-    Rate: logarithms of ratios. Base round trip: seconds. Buffer: bytes, as its errors are packets and parts
-    of packets whatever its size. Cross traffic: shares of the rate.
+    Units: for rates, logarithms of ratios; for base round trips, seconds; for buffers, bytes, since their
+    errors are parts of packets whatever the size; for cross traffic, shares of the rate.
     """
 
     rate: Floats
     base: Floats
     buffer: Floats
     cross: Floats
-    #: Segments sent while the queue was not full, and losses among them beyond those of the path.
+    #: Segments sent while the queue was not full, and losses among them beyond the path's random losses.
     free_segments: Floats
     excess_losses: Floats
 
@@ -125,7 +125,7 @@ class Errors:
     def of_replays(
         cls, paths: Sequence[PathParameters], packets: Sequence[FlowPackets], stated: StatedParameters
     ) -> Errors:
-        """The errors of these replays of these paths, with the parameters stated that were."""
+        """The errors of these replays; what was stated for the capture is stated for the replays, too."""
         found = [
             estimate_path(Deliveries(one), stated.as_on(path.base_s, path.buffer_bytes))
             for one, path in zip(packets, paths, strict=True)
@@ -141,28 +141,30 @@ class Errors:
         )
 
     def spurious_loss(self, losses: Floats) -> tuple[float, float]:
-        """Losses per segment that were taken for random ones and were not: their mean over replays, whose
-        random losses are these shares, and the standard deviation that chance does not explain.
+        """The losses per segment that were wrongly taken for random: mean, and standard deviation beyond
+        chance.
+
+        `losses` are the replays' shares of random losses.
         """
         segments = np.maximum(self.free_segments, 1.0)
         mean = max(0.0, float(self.excess_losses.sum()) / max(float(self.free_segments.sum()), 1.0))
         around = (self.excess_losses / segments - mean) ** 2
-        # Poisson's variance of all losses that are taken for random ones, spurious or not.
+        # The Poisson variance of all losses that were taken for random, spurious ones included.
         by_chance = (losses + mean) / segments
         return mean, math.sqrt(max(0.0, float(np.mean(around - by_chance))))
 
     @property
     def buffer_shown(self) -> Truths:
-        """Which replays show the buffer, or have it stated."""
+        """Which replays show the buffer or have it stated."""
         return np.asarray(~np.isnan(self.buffer))
 
     def followed_by(self, others: Errors) -> Errors:
-        """Those of these replays, then those of others."""
+        """The errors of these replays, followed by those of others."""
         pairs = ((getattr(self, one.name), getattr(others, one.name)) for one in fields(self))
         return Errors(*map(np.concatenate, pairs))
 
     def take(self, kept: Whole) -> Errors:
-        """Those of some replays."""
+        """The errors of the replays with these indices."""
         return Errors(*(getattr(self, one.name)[kept] for one in fields(self)))
 
 
@@ -173,10 +175,9 @@ def _log_ratio(a: float, b: float) -> float:
 def draws_of(
     paths: Sequence[PathParameters], found: PathEstimates, errors: Errors, loss: RandomLoss, seed: int
 ) -> list[PathParameters]:
-    """Draws of the path: the estimate less the error of each replay, all parameters of the same replay.
+    """Draws of the path: the estimates minus the errors of each replay; a draw uses a single replay's errors.
 
-    What `paths`, those of the replays, have besides is kept, such as the kind of limit: that of a draw is in
-    whole packets where its replay's was.
+    Other properties, such as the kind of the queue's limit, are those of the replay's path.
     """
     rng = random.Random(seed + 1)
     made = []
@@ -193,19 +194,19 @@ def draws_of(
 
 
 def _known(errors: Floats, k: int) -> float:
-    """The error of a replay, or the middle one where it showed nothing; 0 if none did."""
+    """The error of a replay, or the median error if it is unknown; 0 if all are unknown."""
     if not math.isnan(errors[k]):
         return float(errors[k])
     return 0.0 if np.isnan(errors).all() else float(np.nanmedian(errors))
 
 
 def interval_of(values: Sequence[float]) -> DrawnInterval:
-    """The middle of draws, and their ends."""
+    """The median of draws, and the range of draws as interval."""
     return DrawnInterval(float(np.median(values)), min(values), max(values))
 
 
 def centre_of(draws: Sequence[PathParameters]) -> PathParameters:
-    """The middle of draws, parameter by parameter, with the cross traffic of the first."""
+    """The median of each parameter over draws, with the cross traffic of the first draw."""
 
     def middle(values: list[float]) -> float:
         return interval_of(values).value

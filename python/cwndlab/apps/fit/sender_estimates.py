@@ -1,4 +1,4 @@
-"""The sender as its packets show it: segment size, initial window, pacing, ACK ratio, congestion control."""
+"""Estimates of a sender: segment size, initial window, pacing, ACK ratio and congestion control."""
 
 from __future__ import annotations
 
@@ -10,44 +10,43 @@ import numpy as np
 from cwndlab.apps.captures.deliveries import Deliveries
 from cwndlab.apps.captures.flow_packets import Floats, Truths
 
-#: Shares of the flight that a reduction leaves: Reno's half (RFC 5681, section 3.1), and CUBIC's 0.7
-#: (RFC 9438, section 4.6).
+#: The share of the flight that remains after a reduction: Reno's (RFC 5681, section 3.1) and CUBIC's (RFC
+#: 9438, section 4.6).
 RENO_LEFT, CUBIC_LEFT = 0.5, 0.7
-#: How far from these the median of a flow's reductions may be.
+#: How far the median of a flow's reductions may be from these.
 _NEAR = 0.07
-#: Reductions that are enough to tell them apart.
+#: The least number of reductions that distinguishes them.
 FEWEST_REDUCTIONS = 2
-#: How soon a host answers an acknowledgment.
+#: Seconds in which a host answers an acknowledgment.
 _ANSWER_S = 3e-5
-#: Bursts that are enough to detect pacing, and between which shares of answers it is unclear.
+#: The least number of bursts that shows pacing, and the shares of answers between which it is unclear.
 FEWEST_BURSTS = 20
 _UNCLEAR = 0.45, 0.7
-#: Segments in flight at most while BBR version 1 measures the round trip (PROBE_RTT), which are four, and one
-#: more that is just acknowledged.
+#: Most segments in flight in PROBE_RTT of BBR version 1: four, and one that was just acknowledged.
 _PROBE_SEGMENTS = 5
 
 
 @dataclass(frozen=True)
 class SenderEstimates:
-    """What a sender does; None or NaN for what the packets do not show."""
+    """The behaviour of a sender; None or NaN for what the packets do not show."""
 
     mss: int
     #: Segments sent before the first acknowledgment of data.
     initial_window: int
-    #: Segments that an acknowledgment covers, at the median.
+    #: Median number of segments that an acknowledgment covers.
     ack_ratio: float
     paced: bool | None
-    #: Share of the flight that reductions leave, at the median, and how many were measured.
+    #: The median share of the flight that remains after reductions, and the number of reductions measured.
     left: float
     reductions: int
-    #: "cubic", "reno" or "bbr1"; "" if it is not identifiable.
+    #: "cubic", "reno" or "bbr1"; "" if it cannot be identified.
     law: str
-    #: Why it is not.
+    #: Why the congestion control cannot be identified.
     why: str = ""
 
 
 def estimate_sender(of: Deliveries, rate_bps: float, base_s: float) -> SenderEstimates:
-    """The estimates, on a path of this rate and base round trip."""
+    """The estimates for a path with this rate and base round trip."""
     covered = of.covered[of.clean]
     ratio = float(np.median(covered)) if len(covered) else math.nan
     first = float(of.ack_s[0]) if len(of.ack_s) else math.inf
@@ -60,7 +59,7 @@ def estimate_sender(of: Deliveries, rate_bps: float, base_s: float) -> SenderEst
 
 
 def _paced(of: Deliveries, rate_bps: float) -> bool | None:
-    """Whether bursts leave between acknowledgments rather than right after one; None if it is not clear."""
+    """Whether bursts leave between acknowledgments, and not right after one; None if unclear."""
     if math.isnan(rate_bps) or len(of.sent_s) < 2 or not len(of.packets.ack_s):
         return None
     after = max(0.2 * of.packets.wire_bytes * 8 / rate_bps, _ANSWER_S)
@@ -74,17 +73,17 @@ def _paced(of: Deliveries, rate_bps: float) -> bool | None:
 
 
 def _flight(of: Deliveries, times: Floats) -> Floats:
-    """Segments sent and not yet acknowledged in order."""
+    """Segments in flight at these times: sent, but not yet cumulatively acknowledged."""
     sent = np.searchsorted(of.sent_s, times, side="right")
     acked = np.searchsorted(of.ack_s, times, side="right")
     return np.asarray(sent - np.concatenate([[-1], of.last])[acked] - 1, dtype=float)
 
 
 def _reductions(of: Deliveries, base_s: float) -> Floats:
-    """Share of the flight that was left when the losses of an episode were repaired.
+    """The share of the flight that remained after each loss episode.
 
-    The flight before is the one at the first retransmission, and the flight after that at the acknowledgment
-    of all that had been sent until then.
+    The flight before is that at the first retransmission; the flight after is that at the acknowledgment of
+    all data sent until then.
     """
     found = []
     again, done = of.retransmitted_s, -math.inf
@@ -104,13 +103,13 @@ def _reductions(of: Deliveries, base_s: float) -> Floats:
 
 
 def _under_way(of: Deliveries, times: Floats, flight: Floats) -> Truths:
-    """Times after slow start, in which any flight is small, and before the last segment."""
+    """Which times are after slow start, when every flight is small, and before the last segment."""
     grown = np.maximum.accumulate(flight) > np.median(flight)
     return np.asarray(grown & (times < of.sent_s[-1]))
 
 
 def _law(of: Deliveries, paced: bool | None, left: Floats, base_s: float) -> tuple[str, str]:
-    """The congestion control, or why it is not identifiable."""
+    """The congestion control, or why it cannot be identified; the other one is ""."""
     if paced:
         times = np.arange(0.0, of.packets.seconds, 0.02)
         flight = _flight(of, times)

@@ -1,4 +1,4 @@
-"""Parameters that the user states, since a capture does not show them."""
+"""Parameters that the user states because a capture does not show them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class StatedParameters:
-    """What is stated of a path and its sender."""
+    """Parameters of a path and its sender that the user states; None for those not stated."""
 
     cc: str | None = None
     rtt_s: float | None = None
-    #: Multiples of the BDP, or bytes.
+    #: The buffer, in multiples of the BDP or in bytes.
     buffer_bdp: float | None = None
     buffer_bytes: float | None = None
 
     def buffer_of(self, rate_bps: float, base_s: float) -> float | None:
-        """The buffer in bytes on this path; None if it is not stated."""
+        """The stated buffer in bytes on a path; None if none is stated."""
         if self.buffer_bdp is not None:
             return self.buffer_bdp * rate_bps * base_s / 8
         return self.buffer_bytes
@@ -27,13 +27,13 @@ class StatedParameters:
         return self.buffer_bdp is not None or self.buffer_bytes is not None
 
     def allows(self, reason: str) -> bool:
-        """Whether what is stated takes the place of what is missing for this reason of a refusal."""
+        """Whether a stated parameter replaces the one whose absence is this reason for a refusal."""
         return {"cc": self.cc is not None, "rtt": self.rtt_s is not None, "buffer": self.has_buffer}.get(
             reason, False
         )
 
     def as_on(self, base_s: float, buffer_bytes: float) -> StatedParameters:
-        """The same parameters stated, with the values of a path."""
+        """The same parameters stated, with the values of a simulated path."""
         return replace(
             self,
             rtt_s=None if self.rtt_s is None else base_s,

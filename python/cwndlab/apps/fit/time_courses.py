@@ -1,4 +1,4 @@
-"""How a flow went over time: throughput, round trip, bytes in flight and retransmissions of equal parts."""
+"""The time course of a flow: throughput, round trip, bytes in flight and retransmissions."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy as np
 from cwndlab.apps.captures.deliveries import Deliveries
 from cwndlab.apps.captures.flow_packets import Floats, FlowPackets
 
-#: Parts of the time.
+#: Number of equal parts of the time.
 PARTS = 100
 
 
 @dataclass(frozen=True)
 class TimeCourse:
-    """What is drawn of a capture or a replay, a number for each of `PARTS` parts of the capture's time."""
+    """The series that a fit's figures draw, with a number for each of `PARTS` parts of the time."""
 
     throughput_mbps: Floats
-    #: Mean of the segments sent in a part; NaN if none of them has one.
+    #: Mean over the segments sent in each part; NaN if none has a round trip.
     round_trip_ms: Floats
     #: At the end of each part.
     in_flight_kb: Floats
-    #: Segments sent again since the start.
+    #: Cumulative number of retransmitted segments.
     retransmitted: Floats
 
     @classmethod
     def of_packets(cls, packets: FlowPackets, seconds: float) -> TimeCourse:
-        """Of one run or capture, in the first `seconds`."""
+        """The time course of one run or capture in its first `seconds`."""
         edges = np.linspace(0.0, seconds, PARTS + 1)
         deliveries = Deliveries(packets)
         sent_s, trips = deliveries.trips(prompt=False)
@@ -45,7 +45,7 @@ class TimeCourse:
         )
 
     def items(self) -> Iterator[tuple[str, str, Floats]]:
-        """Each course: its name, the title of its axis, its values."""
+        """The name, axis title and values of each series."""
         yield "throughput", "throughput (Mbit/s)", self.throughput_mbps
         yield "round-trip", "round trip (ms)", self.round_trip_ms
         yield "in-flight", "in flight (kB)", self.in_flight_kb
@@ -53,6 +53,6 @@ class TimeCourse:
 
 
 def _highest(at: Floats, values: np.ndarray[tuple[int], np.dtype[np.int64]], edges: Floats) -> Floats:
-    """The largest of the values up to each of these times."""
+    """The largest value up to each edge."""
     reached = np.concatenate([[0], np.maximum.accumulate(values)]) if len(values) else np.zeros(1)
     return np.asarray(reached[np.searchsorted(at, edges, side="right")], dtype=float)

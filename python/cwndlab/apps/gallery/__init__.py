@@ -1,1 +1,1 @@
-"""The page that leads to the reports in a folder."""
+"""The index page of the reports in a folder."""

@@ -1,4 +1,4 @@
-"""`python -m cwndlab.apps.gallery FOLDER`: the page that leads to all reports in the folder."""
+"""`python -m cwndlab.apps.gallery FOLDER`: write an index page of all reports in a folder."""
 
 from __future__ import annotations
 

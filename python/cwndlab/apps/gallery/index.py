@@ -1,4 +1,4 @@
-"""The page that leads to the reports of studies."""
+"""The index page of the reports of studies."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from cwndlab.report.model import Counts
 from cwndlab.report.verdict_files import count_verdicts, read_rows, read_summary
 from cwndlab.stats.verdict import Verdict
 
-#: Where `cwndlab explore -o DIR/lessons` puts the lessons, and their list.
-#: Of each it has file, title, topic, picture and what that shows.
+#: The folder of lessons (`cwndlab explore -o DIR/lessons`), and its list of file, title, topic, picture and
+#: text.
 LESSONS, LIST = "lessons", "lessons.json"
-#: What a report contains that contains the simulator (templates/simulator.html.j2).
+#: The text by which a report with an embedded simulator is recognized (templates/simulator.html.j2).
 LIVE = b'id="live-engine"'
 
 
@@ -30,17 +30,17 @@ class IndexEntry(NamedTuple):
     title: str
     source: str
     claimed: str
-    """What the source claims."""
+    """The claim of the source."""
     found: str
-    """What was found, in the words of the report."""
+    """The finding, in the report's words."""
     causes: Mapping[str, Sequence[str]]
-    """The sentences that fail, by cause ("" for those without)."""
+    """The failed claims by cause; "" for claims without a cause."""
     href: str
     """Path of the report, relative to the index."""
     counts: Counts
     claim_counts: Counts
     ran: str
-    """How much was run, and how long it took."""
+    """The number of runs and their duration."""
     picture: str
     """Path of one figure, relative to the index; empty if there is none."""
     live: bool
@@ -81,7 +81,7 @@ def _entry(report: Path) -> IndexEntry:
 
 
 def _lessons(folder: Path) -> list[tuple[str, str, str, str, str]]:
-    """Address, title, topic and picture of the lessons in a folder, if it has some."""
+    """The address, title, topic, picture and its text, for each lesson of a folder; empty if it has none."""
     try:
         found = json.loads(read_inside(folder, LIST))
         return [
@@ -93,7 +93,7 @@ def _lessons(folder: Path) -> list[tuple[str, str, str, str, str]]:
 
 
 def _provenance(results: Path) -> tuple[str, str, str]:
-    """The study's title and name, and what was run."""
+    """The study's title and name, and a text on how much was run."""
     try:
         content = json.loads(read_inside(results, "provenance.json"))
         title, study = str(content["title"]), str(content["study"])
@@ -105,7 +105,7 @@ def _provenance(results: Path) -> tuple[str, str, str]:
 
 
 def _picture(results: Path) -> str:
-    """The lightest of a report's figures."""
+    """The path of the smallest figure of a report; empty if there is none."""
     found = ((path.lstat(), path.name) for path in results.glob("figures/*.svg"))
     plain = sorted((about.st_size, name) for about, name in found if S_ISREG(about.st_mode))
     linked = (results / "figures").is_symlink()
@@ -113,7 +113,7 @@ def _picture(results: Path) -> str:
 
 
 def _causes_of_failures(path: Path) -> dict[str, list[str]]:
-    """The sentences that fail in a CSV file of claims, by their cause ("" for those without)."""
+    """The failed sentences in a CSV file of claims, by their cause ("" for those without)."""
     found: dict[str, list[str]] = {}
     for row in read_rows(path):
         if row.get("verdict") == Verdict.FAILS:

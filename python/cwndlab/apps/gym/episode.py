@@ -1,7 +1,7 @@
-"""Runs that stop whenever a flow's policy has to act.
+"""Runs that stop whenever a flow's policy must act.
 
-The engine calls the policy in the middle of a run. A greenlet gives the run a stack of its own, so that the
-call can wait for the action while the caller continues (docs/decisions/gym.md).
+The engine calls the policy in the middle of a run. A greenlet gives the run its own stack, so that the call
+can wait for the action while the caller continues (docs/decisions/gym.md).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cwndlab.plan.scenario import Compiled
 from cwndlab.records.run_view import WholeRun
 from cwndlab.runs.work import with_needed_probes
 
-#: What studies call the congestion control that the agent decides.
+#: The name, in studies, of the congestion control that the agent decides.
 AGENT = "agent"
 _LAW = LawCode(AGENT, "Agent", "cwndlab.apps.gym", "", uses_random=False)
 
@@ -38,18 +38,18 @@ class AgentCell:
 
     @cached_property
     def compiled(self) -> Compiled:
-        """Its scenario, with the probes that the study's quantities read."""
+        """The cell's scenario, with the probes that the study's quantities read."""
         return with_needed_probes(self.cell.compiled, self.cell.study.outline.quantities)
 
     @cached_property
     def scenario(self) -> _core.Scenario:
-        """The same, as the engine reads it."""
+        """The scenario as an object of the engine."""
         self.cell.check()
         return _core.Scenario(self.compiled.json)
 
     @cached_property
     def entries(self) -> list[str]:
-        """Names of the traffic that uses it."""
+        """Names of the traffic entries that the agent controls."""
         scenario = self.compiled.scenario
         own = {k for k, config in enumerate(scenario["tcp"]) if config["window_law"] == _LAW.knob}
         return [
@@ -58,7 +58,7 @@ class AgentCell:
 
 
 class AgentStudy:
-    """A study with a congestion control named "agent", and its cells that use it."""
+    """A study with the congestion control "agent", and its cells that use it."""
 
     def __init__(self, study: Study, changes: Mapping[str, object]) -> None:
         self.study = study.configure(changes, {AGENT: _LAW})
@@ -72,17 +72,17 @@ class AgentStudy:
         self._measurer = Measurer(self.study.outline.quantities)
 
     def measure(self, cell: AgentCell, records: _core.Records) -> dict[str, Value]:
-        """The study's quantities in a run."""
+        """The study's quantities, measured in a run."""
         return self._measurer.measure(WholeRun(records, cell.compiled.scenario))
 
 
 class Episode:
-    """A run: `resume` continues it until a flow has to act."""
+    """A run that `resume` continues until a flow must act."""
 
     def __init__(self, cell: AgentCell, seed: int, replicate: int, interface: Interface) -> None:
         episode = self
         self.cell = cell
-        #: Which run it is.
+        #: The cell, seed and replicate of the run.
         self.about: dict[str, Any] = {"cell": cell.cell.id, "seed": seed, "replicate": replicate}
 
         class Agent(Policy):
@@ -93,19 +93,19 @@ class Episode:
                 return action
 
         Agent.interface = interface
-        #: The flows that have acted, in the order in which they first did.
+        #: The flows that have acted, in the order of their first actions.
         self.flows: list[Policy] = []
-        #: The records, once the run has ended.
+        #: The run's records; None until it has ended.
         self.records: _core.Records | None = None
         self._end_s = cell.compiled.scenario["duration_ns"] / 1e9
         laws = {_LAW.digest: Agent}
         self._run: Any = greenlet(lambda _: cell.scenario.run(seed, replicate, laws=laws))
 
     def resume(self, action: SupportsFloat | None = None) -> Policy | None:
-        """Takes the action of the waiting flow. Returns the next flow that has to act, or None at the end.
+        """Gives the action to the waiting flow. Returns the next flow that must act, or None at the end.
 
         Raises:
-            RunError: the run needs more than its budget.
+            RunError: the run exceeds its budget.
 
         """
         self._run.parent = getcurrent()
@@ -122,7 +122,7 @@ class Episode:
         return flow
 
     def close(self) -> None:
-        """Ends the run."""
+        """Ends the run early."""
         if self._run and not self._run.dead:
             self._run.parent = getcurrent()
             self._run.throw(GreenletExit)

@@ -1,4 +1,4 @@
-"""The environment of several flows, each an agent."""
+"""The environment of several flows, each controlled by an agent."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .study_env import ActionValue, Episodes, Space, scalar, spaces
 
 
 class FlowsEnv(AECEnv):  # type: ignore[misc]  # PettingZoo has no types
-    """The flows of a study whose windows agents decide, as an environment of PettingZoo's AEC API.
+    """A PettingZoo AEC environment for the flows of a study whose windows agents decide.
 
-    Each flow acts at its own ACKs, so agents act in turn, in the order of simulated time. Each flow with
-    `cc = "agent"` is an agent and has one connection. Agents are called "flow_0", "flow_1" and so on, in the
+    Each flow with `cc = "agent"` is an agent and has one connection. Agents act in turn, in the order of
+    simulated time, each at the ACKs of its own flow. They are named "flow_0", "flow_1" and so on, in the
     order in which they first act.
 
     The arguments are those of `StudyEnv`.
@@ -69,7 +69,7 @@ class FlowsEnv(AECEnv):  # type: ignore[misc]  # PettingZoo has no types
         return self._spaces[1]
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
-        """Begins a run, and continues until the first agent has to act; as `StudyEnv.reset`."""
+        """Begins a run and continues until the first agent must act; see `StudyEnv.reset`."""
         self.close()
         if seed is not None:
             self._random, _ = gymnasium.utils.seeding.np_random(seed)
@@ -84,9 +84,10 @@ class FlowsEnv(AECEnv):  # type: ignore[misc]  # PettingZoo has no types
         self._turn(episode, episode.resume(), is_first=True)
 
     def step(self, action: ActionValue | None) -> None:
-        """Acts for the agent whose turn it is, and continues the run until the next turn, or to its end.
+        """Acts for the agent whose turn it is, and continues the run until the next turn or its end.
 
-        As in `StudyEnv`, the steps that the end of the run cuts short have no reward, and `measures`.
+        As in `StudyEnv`, steps cut short by the end of the run have no reward, and information has
+        `measures`.
         """
         agent = self.agent_selection
         if self.truncations[agent]:
@@ -98,7 +99,7 @@ class FlowsEnv(AECEnv):  # type: ignore[misc]  # PettingZoo has no types
         self._turn(self._episode, self._episode.resume(scalar(action)))
 
     def _turn(self, episode: Episode, flow: Policy | None, *, is_first: bool = False) -> None:
-        """Gives the turn to the agent of this flow, or ends the episode."""
+        """Passes the turn to the agent of this flow, or ends the episode if there is none."""
         self._clear_rewards()
         if len(episode.flows) > len(self._observations):
             right = "give the agents applications with one connection, such as bulk"
@@ -121,11 +122,11 @@ class FlowsEnv(AECEnv):  # type: ignore[misc]  # PettingZoo has no types
         self._episode = None
 
     def observe(self, agent: str) -> Observation:
-        """The agent's observation at its last turn; the least of the space before the first."""
+        """The agent's observation at its last turn; the lower bounds of the space before its first turn."""
         return self._observations[agent]
 
     def close(self) -> None:
-        """Ends the run under way."""
+        """Ends the current run."""
         if self._episode is not None:
             self._episode.close()
             self._episode = None

@@ -1,4 +1,4 @@
-"""What an agent is rewarded for, by name."""
+"""Reward functions by name."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TypeAlias
 from cwndlab.apps.policy.features import FEATURES, FlowStep, check_features
 from cwndlab.base.errors import StudyError, nearest
 
-#: A reward by name, as weights of features, or as a function of the step.
+#: A reward: a name, weights of features, or a function of the step.
 Reward: TypeAlias = "str | Mapping[str, float] | Callable[[FlowStep], float]"
-#: The packet of Aurora's rewards.
+#: The packet size in Aurora's reward, in bits.
 PACKET_BITS = 8 * 1500
 
 
@@ -37,7 +37,7 @@ REWARDS: Mapping[str, Callable[[FlowStep], float]] = {"power": power, "aurora": 
 
 
 def reward_of(given: Reward) -> Callable[[FlowStep], float]:
-    """The function of a reward. StudyError if there is none of this name, or no such feature."""
+    """The function of a reward. StudyError if the name or a feature is unknown."""
     if isinstance(given, str):
         if given not in REWARDS:
             raise StudyError(f"there is no reward {given!r}", key="reward", right=nearest(given, REWARDS))

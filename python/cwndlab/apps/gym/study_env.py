@@ -17,8 +17,7 @@ from cwndlab.base.errors import NotFoundError, StudyError, nearest
 from .episode import AGENT, AgentStudy, Episode
 from .rewards import Reward, reward_of
 
-#: The seed of training episodes is this much above the study's, so that no run of the study shares their
-#: random numbers.
+#: Added to the study's seed for training, so that training shares no random numbers with the study's runs.
 TRAINING = 1 << 32
 REPLICATES = 1 << 31
 ActionValue = np.ndarray[Any, Any] | np.integer[Any] | int | float
@@ -26,7 +25,7 @@ Space: TypeAlias = gymnasium.spaces.Box | gymnasium.spaces.Discrete
 
 
 class Episodes:
-    """Which runs an environment makes: the study's cells with an agent, and their seeds."""
+    """The runs of an environment: the cells of the study that have an agent, and their seeds."""
 
     def __init__(self, study: str | Path | Study, changes: Mapping[str, object] | None, split: str) -> None:
         if split not in ("train", "test"):
@@ -41,8 +40,8 @@ class Episodes:
     ) -> Episode:
         """The next run.
 
-        For training, cell and replicate are drawn. For tests they are the study's own in turn, beginning with
-        number `seed`: replicate 0 of all cells, then replicate 1. `wanted` may name cell or replicate.
+        For training, cell and replicate are random. For tests, the study's own runs follow in order from
+        number `seed` on: replicate 0 of all cells, then replicate 1. `wanted` may name a cell or a replicate.
         """
         cells = self.study.cells
         if self.split == "train":
@@ -113,9 +112,9 @@ class StudyEnv(gymnasium.Env[Observation, ActionValue]):  # type: ignore[misc]  
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begins a run, and continues until the agent has to act for the first time.
+        """Begins a run and continues until the agent must act for the first time.
 
-        `options` may have "cell", the id of a cell, and "replicate". The information says which run it is.
+        `options` may have "cell" (an id) and "replicate". The returned information identifies the run.
         """
         super().reset(seed=seed)
         self.close()
@@ -127,10 +126,10 @@ class StudyEnv(gymnasium.Env[Observation, ActionValue]):  # type: ignore[misc]  
         return flow.observe(flow.step), dict(episode.about)
 
     def step(self, action: ActionValue) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Acts, and continues the run until the agent has to act again, or to its end.
+        """Acts, and continues the run until the agent must act again or to its end.
 
-        The last step, which the end of the run cuts short, has no reward. `measures` in its information has
-        the study's quantities in this run.
+        The last step, which the end of the run cuts short, has no reward; its information has the study's
+        quantities under `measures`.
         """
         if self._episode is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
@@ -148,7 +147,7 @@ class StudyEnv(gymnasium.Env[Observation, ActionValue]):  # type: ignore[misc]  
         return own.observe(step), 0.0, False, True, info
 
     def close(self) -> None:
-        """Ends the run under way."""
+        """Ends the current run."""
         if self._episode is not None:
             self._episode.close()
             self._episode = None
@@ -165,7 +164,7 @@ def spaces(interface: Interface) -> tuple[gymnasium.spaces.Box, Space]:
 
 
 def scalar(action: ActionValue) -> SupportsFloat:
-    """The action as one number."""
+    """The action as a number."""
     return action.item() if isinstance(action, np.ndarray) else action
 
 

@@ -1,1 +1,1 @@
-"""The lines at the head of a report: conditions of a study, and what it shows if it states no finding."""
+"""The head of a report: the conditions of a study, and its result if it states no finding."""

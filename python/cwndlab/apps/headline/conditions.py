@@ -1,4 +1,4 @@
-"""The conditions of a study in a line: its network and its flows, with every value that is not a default."""
+"""The conditions of a study in a line: its network and flows, with every value that is not a default."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from cwndlab.study.shorthand import NETWORKS
 
 #: Keys of a short form that are shown by their value alone, in this order.
 _PLAIN = ("preset", "rate", "rtt", "queue")
-#: Keys of a flow that are left out, as its name and count show them.
+#: Keys of a flow that are omitted because its name and count show them.
 _OF_NAME = frozenset({"name", "cc", "stack", "count"})
-#: Links of a full form that are listed; more are counted.
+#: Links of a full form are listed up to this number; more are counted.
 _MOST_LINKS = 3
 
 
 def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
-    """The network, the flows and TCP's knobs in a few words each; `tables` are the study's, as written.
+    """The network, the flows and the TCP knobs, each in a few words, from a study's tables as written.
 
-    The tables of the report list what an axis varies; here its key is named.
+    For values that an axis varies, only the key is named; the tables of the report list the values.
     """
     varied = _varied(tables)
     parameters = {
@@ -43,7 +43,7 @@ def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _filled(value: Any, parameters: Mapping[str, object]) -> Any:
-    """A value with these parameters in place of their names, as "$rate" and "{rate}Mbps"."""
+    """The value with parameters inserted for references such as "$rate" and "{rate}Mbps"."""
     if isinstance(value, Mapping):
         return {key: _filled(part, parameters) for key, part in value.items()}
     if isinstance(value, list):
@@ -56,7 +56,7 @@ def _filled(value: Any, parameters: Mapping[str, object]) -> Any:
 
 
 def _varied(tables: Mapping[str, Any]) -> dict[str, str]:
-    """The keys that axes set in place of the values as written, each with the axis's title."""
+    """The keys that axes set, with the titles of the axes; they override the written values."""
     titles = {}
     axes = tables.get("axes")
     for name, axis in axes.items() if isinstance(axes, Mapping) else ():
@@ -73,13 +73,13 @@ def _varied(tables: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _last_parts(varied: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The last parts of the keys below `prefix` that axes set, each with the axis's title."""
+    """The last parts of the keys below `prefix` that axes set, with the titles of the axes."""
     below = {path: title for path, title in varied.items() if path.startswith(f"{prefix}.")}
     return {path.rpartition(".")[2]: title for path, title in below.items()}
 
 
 def _network(section: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[str]:
-    """The keys of a short form but for its flows."""
+    """Descriptions of the keys of a short form, without its flows."""
     if "hops" in section:
         yield f"{section['hops']} bottlenecks"
     for key in _PLAIN:
@@ -100,7 +100,7 @@ def _network(section: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[
     if "buffer" in varied:
         yield f"buffer by {varied['buffer']}"
     elif "queue" in varied:
-        return  # a queue has its own limit there
+        return  # a queue that an axis sets has its own limit
     elif isinstance(buffer, int | float):
         yield f"buffer {buffer:g} BDP"
     elif isinstance(buffer, str) and not _is_open(buffer):
@@ -108,7 +108,7 @@ def _network(section: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[
 
 
 def _flows(section: Mapping[str, Any]) -> Iterator[str]:
-    """The flows by name, each with its number and what is particular to it."""
+    """The flows by name, each with its number and its own settings."""
     groups = [(flow, key) for key in ("flows", "cross") for flow in _list_of_tables(section.get(key))]
     names: dict[str, int] = {}
     for flow, key in groups:
@@ -143,7 +143,7 @@ def _flow_text(flow: Mapping[str, Any]) -> str:
 
 
 def _links(tables: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[str]:
-    """The links of a full form that have a queue or a rate of their own."""
+    """Descriptions of the links of a full form that have a queue or a rate."""
     topology = tables.get("topology")
     links = topology.get("links") if isinstance(topology, Mapping) else None
     named = (
@@ -152,7 +152,7 @@ def _links(tables: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[str
         else [(str(link.get("name", "link")), link) for link in _list_of_tables(links)]
     )
     shown = [(name, link) for name, link in named if isinstance(link, Mapping)]
-    if len(shown) > _MOST_LINKS:  # those with a queue, if they are few, say more than all
+    if len(shown) > _MOST_LINKS:  # with many links, list only those with a queue
         shown = [(name, link) for name, link in shown if '"queue"' in json.dumps(link, default=str)]
         if not 0 < len(shown) <= _MOST_LINKS:
             yield f"{len(named)} links"
@@ -170,7 +170,7 @@ def _links(tables: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[str
 
 
 def _link(link: Mapping[str, Any], varied: Mapping[str, str], at: str, side: str) -> Iterator[str]:
-    """The keys of a link or of one direction of it."""
+    """Descriptions of the keys of a link, or of one direction of it."""
     for key, value in link.items():
         if (title := varied.get(f"{at}.{key}")) is not None:
             yield f"{side}{_words(key)} by {title}"
@@ -183,7 +183,7 @@ def _link(link: Mapping[str, Any], varied: Mapping[str, str], at: str, side: str
 
 
 def _is_open(value: object) -> bool:
-    """Whether a value, or a part of it, refers to an axis, as "$iw", "{rate}Mbps" and "= 2 * n" do."""
+    """Whether a value refers to an axis, as "$iw", "{rate}Mbps" and "= 2 * n" do."""
     if isinstance(value, Mapping):
         return any(_is_open(part) for part in value.values())
     if isinstance(value, list):
@@ -192,7 +192,7 @@ def _is_open(value: object) -> bool:
 
 
 def _is_varied(value: object) -> bool:
-    """Whether a value is a list, which makes an axis, or refers to one."""
+    """Whether a value is a list, which becomes an axis, or refers to an axis."""
     return isinstance(value, list) or _is_open(value)
 
 
@@ -203,7 +203,7 @@ def _traffic(tables: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _tcp(tables: Mapping[str, Any]) -> Iterator[str]:
-    """TCP's knobs for all flows."""
+    """The TCP knobs that apply to all flows."""
     for key, value in _pairs(tables.get("tcp")):
         if key not in ("groups", "defaults") and not _is_varied(value):
             yield f"{_words(key)} {_value_text(value)}"
@@ -218,7 +218,7 @@ def _list_of_tables(value: object) -> list[Mapping[str, Any]]:
 
 
 def _value_text(value: object) -> str:
-    """A value of a study file in words: a table by its kind, with its other keys in brackets."""
+    """A value of a study file in words; a table by its kind, with its other keys in parentheses."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Which of several numbers are larger than others, by their intervals and by their paired runs."""
+"""Comparison of several numbers by their intervals and by paired runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LineValue(NamedTuple):
 
     interval: Interval
     number: Number | None = None
-    """None: numbers are compared by their intervals alone."""
+    """The replicates; None if numbers are compared by their intervals alone."""
 
     @property
     def value(self) -> float:
@@ -26,18 +26,18 @@ class LineValue(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether it can be compared at all: one run cannot."""
+        """Whether the number can be compared; a single run cannot."""
         return self.interval.equal_runs or not math.isnan(self.interval.low)
 
 
 Line = Mapping[str, LineValue]
-"""The numbers of one line of a figure by their places along x, in order."""
+"""The numbers of one line of a figure by their x values, in order."""
 
 
 def is_below(a: LineValue, b: LineValue) -> bool:
-    """Whether `a` is smaller: the 95 % intervals are apart, or that of the paired difference excludes zero.
+    """Whether `a` is smaller: the 95 % intervals do not overlap, or the paired difference excludes 0.
 
-    The latter at `PAIRED_LEVEL`, since a figure has tens of pairs, some of them of flows that are alike.
+    That is tested at `PAIRED_LEVEL`, because a figure has tens of pairs, some of similar flows.
     """
     if not (a.is_known and b.is_known and a.value < b.value):
         return False
@@ -49,7 +49,7 @@ def is_below(a: LineValue, b: LineValue) -> bool:
 
 
 def relative(a: LineValue, b: LineValue) -> float:
-    """How many times the larger of two numbers is the smaller one; infinite next to zero."""
+    """The ratio of the larger of two numbers to the smaller; infinite if the smaller is not positive."""
     low, high = sorted((a.value, b.value))
     return high / low if low > 0.0 else math.inf
 
@@ -57,7 +57,7 @@ def relative(a: LineValue, b: LineValue) -> float:
 def top_group(numbers: Mapping[str, LineValue], *, lowest: bool = False) -> tuple[str, ...]:
     """The names whose numbers are all larger (or smaller) than all others; empty if there are none.
 
-    Of several such groups the one that is farthest from the others, of at most half of the names if possible.
+    Among several such groups, the one farthest from the others, preferably of at most half of the names.
     """
     order = sorted(numbers, key=lambda name: numbers[name].value, reverse=not lowest)
     groups = [
@@ -81,11 +81,11 @@ def _is_beyond(a: LineValue, b: LineValue, below: bool) -> bool:
 
 
 def extremes(lines: Mapping[str, Line], names: Collection[str], places: Iterable[str]) -> list[LineValue]:
-    """The numbers of some lines at some places, from the smallest to the largest."""
+    """The numbers of some lines at some x values, in ascending order."""
     return sorted((lines[name][place] for name in names for place in places), key=lambda one: one.value)
 
 
 def common_places(lines: Mapping[str, Line]) -> Sequence[str]:
-    """The places along x at which all lines have a number."""
+    """The x values at which all lines have a number."""
     first = next(iter(lines.values()))
     return [place for place in first if all(place in line for line in lines.values())]

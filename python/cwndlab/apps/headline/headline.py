@@ -1,8 +1,8 @@
-"""What the lines of a figure show, as sentences that say no more than the runs do.
+"""Sentences that state what the lines of a figure show, limited to what the runs support.
 
 A figure answers three questions: which flow has more, what another value of a series' axis changes, and what
 changes along x. Flows are compared within a cell, settings for the same flow. The largest relative difference
-is stated first; in a study of several kernels, what the kernels change.
+is stated first; in a study of several kernels, the difference between kernels.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from cwndlab.stats.claims import JudgedClaim
 
 MOST_NAMES = 4
-"""A sentence names at most so many flows that share a place."""
+"""A sentence names at most this many flows with the same rank."""
 MOST_SENTENCES = 2
-"""A finding has at most so many sentences of one figure."""
+"""A finding has at most this many sentences about one figure."""
 
 
 class Axes(NamedTuple):
-    """How a sentence calls what is along x and y."""
+    """The names and units of the axes in a sentence."""
 
     x: str
     x_unit: str
@@ -45,40 +45,40 @@ class Axes(NamedTuple):
     y_unit: str
 
     def describe_places(self, places: Sequence[str], again: bool = False) -> str:
-        """Places along x in words: "buffer = 0.5 and 1 BDP", and `again` "0.5 and 1 BDP" if that is clear."""
+        """Values along x as text: "buffer = 0.5 and 1 BDP", or if `again` and clear "0.5 and 1 BDP"."""
         short = f"{join_words(places)} {self.x_unit}".rstrip()
         return short if again and self.x_unit else f"{self.x}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{short}"
 
     def describe_range(self, numbers: Sequence[LineValue]) -> str:
-        """Numbers from the smallest to the largest, without the unit."""
+        """The range of ascending numbers as text, without the unit."""
         ends = dict.fromkeys(estimate_text(one.interval) for one in (numbers[0], numbers[-1]))
         return " to ".join(ends)
 
 
 class Headline(NamedTuple):
-    """What the runs show, and in a sentence of its own what they leave open; either may be empty."""
+    """A sentence on what the runs show, and one on what they leave undecided; either may be empty."""
 
     shown: str = ""
     undecided: str = ""
     by_kernel: float = 0.0
-    """By how many times a kernel's largest number exceeds another kernel's; 0 where the runs do not tell."""
+    """The ratio of the largest number of one kernel to that of another; 0 if undecided."""
 
 
 class Contrast(NamedTuple):
-    """What one question shows, and by how many times its largest number exceeds its smallest rival."""
+    """The answer to one question, and the ratio of its largest number to the smallest compared with it."""
 
     relative: float
     shown: str
     undecided: str = ""
     sentences: int = 1
-    """In how many sentences it is shown."""
+    """The number of sentences in `shown`."""
 
 
 NOTHING = Contrast(0.0, "")
 
 
 class DrawnLines(NamedTuple):
-    """The lines of a figure: by flow and by setting of the series' axes, the numbers along x."""
+    """The lines of a figure, by flow and by setting of the series' axes: the numbers along x."""
 
     lines: Mapping[tuple[str, tuple[Scalar, ...]], Line]
     axes: Axes
@@ -87,7 +87,7 @@ class DrawnLines(NamedTuple):
 
     @property
     def flows(self) -> list[str]:
-        """What the quantities are of; one empty name if the figure draws one quantity."""
+        """The flows; one empty name if the figure draws one quantity."""
         return list(dict.fromkeys(flow for flow, _ in self.lines))
 
     @property
@@ -101,8 +101,8 @@ class DrawnLines(NamedTuple):
 
 
 def state_finding(judged: Judged, figures: Sequence[Figure]) -> tuple[str, str]:
-    """How a paper's claims ended, and otherwise what the first figure shows that shows anything, or the first
-    table; and a sentence about what the runs leave open. Either may be empty.
+    """The result of the claims, or else of the first figure or table that shows something, in a sentence; and
+    a sentence on what the runs leave undecided. Either may be empty.
     """
     claims = count_claims(judged.claims)
     outputs = judged.outputs
@@ -117,7 +117,7 @@ def state_finding(judged: Judged, figures: Sequence[Figure]) -> tuple[str, str]:
 
 
 def count_claims(claims: Sequence[JudgedClaim]) -> str:
-    """How the claims ended, with the causes of those that failed; empty if none could be checked."""
+    """The verdicts of the claims, and causes of failures, in a sentence; empty if none could be checked."""
     checked = [c for c in claims if c.verdict in (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)]
     if not checked:
         return ""
@@ -142,9 +142,9 @@ def count_claims(claims: Sequence[JudgedClaim]) -> str:
 
 
 def first_headline(figures: Sequence[Figure], results: Results) -> Headline:
-    """Of the first figure that shows something; what the first of all leaves open stays with it.
+    """The headline of the first figure that shows something, with the first undecided question of any figure.
 
-    In a study of several kernels, of the figure in which these differ most.
+    In a study of several kernels, the figure in which the kernels differ most comes first.
     """
     undecided = ""
     headlines: Iterable[Headline] = (headline(spec, results) for spec in figures)
@@ -158,7 +158,7 @@ def first_headline(figures: Sequence[Figure], results: Results) -> Headline:
 
 
 def headline(spec: Figure, results: Results) -> Headline:
-    """Of a line or bar figure of one panel; empty for other figures, or if too little is known."""
+    """The headline of a line or bar figure with one panel; empty for others, or if too little is known."""
     if spec.kind not in ("line", "bar") or spec.panel_axis or spec.compare or spec.x in (None, INDEX):
         return Headline()
     try:
@@ -177,13 +177,13 @@ def headline(spec: Figure, results: Results) -> Headline:
             shown.append(one)
     undecided = found[0].undecided or (found[1].undecided if len(found) > 2 else "")
     if shown and not asked and found[0].undecided and not found[0].shown:
-        undecided = ""  # the other questions have an answer
+        undecided = ""  # another question has an answer
     by_kernel = max((one.relative for one in asked if one.shown), default=0.0)
     return Headline(" ".join(one.shown for one in shown), undecided, by_kernel)
 
 
 def _drawn(spec: Figure, results: Results) -> DrawnLines:
-    """The numbers of a figure as lines; StudyError, like `series.points`, for two cells at the same place."""
+    """The numbers of a figure as lines; StudyError, like `series.points`, if two cells share a place."""
     from cwndlab.stats import series  # only figures need it
 
     assert spec.x is not None
@@ -211,7 +211,7 @@ def _drawn(spec: Figure, results: Results) -> DrawnLines:
 
 
 def _compare_flows(spec: Figure, results: Results, drawn: DrawnLines) -> Contrast:
-    """Which flow has the largest number, in each setting by itself."""
+    """A comparison of flows: which has the largest number, in each setting separately."""
     if len(drawn.flows) < 2:
         return NOTHING
     found = [(setting, compare_lines(drawn.lines_at(setting), drawn.axes)) for setting in drawn.settings]
@@ -228,7 +228,7 @@ def _compare_flows(spec: Figure, results: Results, drawn: DrawnLines) -> Contras
 
 
 def _compare_settings(spec: Figure, results: Results, drawn: DrawnLines) -> list[Contrast]:
-    """What each axis of the series changes: for the flow and the other axes where it changes most."""
+    """The effect of each axis of the series, for the flow and the other axes where the effect is largest."""
     found = []
     for k, axis in enumerate(spec.series):
         groups: dict[tuple[str, tuple[Scalar, ...]], dict[Scalar, Line]] = {}
@@ -254,7 +254,7 @@ def _compare_settings(spec: Figure, results: Results, drawn: DrawnLines) -> list
 
 
 def _series_name(results: Results, axis: str, value: Scalar) -> str:
-    """A setting as the subject of a sentence: a name alone if it can only be that axis's."""
+    """A setting as the subject of a sentence: a name alone if it identifies the axis."""
     named = _without_unit(results.labels.title(axis)).partition(" of ")[0]
     if is_name(value) and named in ("congestion control", "queue", axis):
         return results.labels.value_title(axis, value)
@@ -276,7 +276,7 @@ def _renamed(axes: Axes, y: str) -> Axes:
 
 
 def _along(spec: Figure, results: Results, drawn: DrawnLines) -> Contrast:
-    """What changes along x: for the line that changes most."""
+    """The change along x, for the line that changes most."""
     found = []
     for (flow, setting), line in drawn.lines.items():
         if drawn.named:
@@ -292,7 +292,7 @@ def _along(spec: Figure, results: Results, drawn: DrawnLines) -> Contrast:
 
 
 def keep_one_statistic(spec: Figure, known: Mapping[str, Quantity]) -> Figure:
-    """The figure with one statistic of the measure that it draws: a mean and a p95 are no rivals."""
+    """The figure with one statistic of its measure: a mean and a p95 are not to be compared."""
     drawn = [known[name] for name in spec.quantities if name in known]
     if len({quantity.within for quantity in drawn}) < 2:
         return spec
@@ -307,7 +307,7 @@ def keep_one_statistic(spec: Figure, known: Mapping[str, Quantity]) -> Figure:
 
 
 def headline_of_row(table: JudgedTable) -> Headline:
-    """Of a study with one cell, whose table has one row: what its first group of columns compares."""
+    """The headline of a study with one cell, from the first group of columns of its table row."""
     columns = [column for column in table.spec.columns if column.group == table.spec.columns[0].group]
     if len(table.cells) != 1 or len(columns) < 2 or not columns[0].group:
         return Headline()
@@ -332,19 +332,19 @@ def headline_of_row(table: JudgedTable) -> Headline:
 
 
 def _without_unit(title: str) -> str:
-    """A title without the unit in parentheses at its end."""
+    """A title without its unit in parentheses."""
     return re.sub(r" \([^()]*\)$", "", title)
 
 
 def _counted(title: str, unit: str) -> tuple[str, str]:
-    """A title and its unit in a sentence: of timeouts, which are counted, the number is larger."""
+    """A title and its unit for a sentence; for counts, "number of timeouts" without a unit."""
     if unit not in title.split():
         return title, unit
     return title if "number of " in title else f"number of {title}", ""
 
 
 def compare_lines(lines: Mapping[str, Line], axes: Axes) -> Contrast:
-    """Which of two or more lines is the highest at which places, and where the runs do not tell."""
+    """A comparison of lines: which is the highest at which x values, and where the runs do not decide."""
     if len(lines) < 2:
         return NOTHING
     places = common_places(lines)
@@ -395,7 +395,7 @@ def compare_lines(lines: Mapping[str, Line], axes: Axes) -> Contrast:
 
 
 def _lowest(lines: Mapping[str, Line], places: Sequence[str], axes: Axes) -> str:
-    """The line that is the lowest everywhere, as the end of a sentence; empty if there is none."""
+    """The end of a sentence that names the line that is the lowest everywhere; empty if none is."""
     lowest = {top_group({name: line[at] for name, line in lines.items()}, lowest=True) for at in places}
     if len(lowest) != 1 or len(group := lowest.pop()) != 1:
         return ""
@@ -404,7 +404,7 @@ def _lowest(lines: Mapping[str, Line], places: Sequence[str], axes: Axes) -> str
 
 
 def one_line(line: Line, axes: Axes) -> str:
-    """Whether the line ends higher or lower than it begins."""
+    """A sentence on whether the line ends higher or lower than it begins; empty if undecided."""
     if len(line) < 2:
         return ""
     (start, a), *_, (end, b) = line.items()
@@ -417,7 +417,7 @@ def one_line(line: Line, axes: Axes) -> str:
 
 
 def named_values(line: Line, axes: Axes) -> str:
-    """Which of several names, which have no order, has the highest and which the lowest number."""
+    """A sentence on which of several unordered names has the highest and the lowest number."""
     order = sorted(line, key=lambda name: line[name].value)
     if len(order) < 2 or not all(one.is_known for one in line.values()):
         return ""

@@ -1,1 +1,1 @@
-"""Congestion controls in Rust: a crate of the user's own becomes a library that the engine loads."""
+"""Congestion controls in Rust: a user's crate becomes a library that the engine loads."""

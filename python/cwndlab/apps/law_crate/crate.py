@@ -1,7 +1,7 @@
-"""Builds a crate with a window law, and writes the module that stands for it where laws are Python modules.
+"""Builds a crate with a window law, and writes a Python module that represents it.
 
-The module has the files that cargo has compiled, so the digest of its text is the digest of the law, a result
-folder keeps them, and another machine can build them again (docs/decisions/own-cc.md).
+The module contains the files that cargo compiled. The digest of its text is thus the digest of the law,
+result folders keep it, and another machine can build it again (docs/decisions/own-cc.md).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from cwndlab.base.errors import StudyError, nearest
 from cwndlab.base.writing import output_errors, user_cache, write_atomic
 from cwndlab.cli.output import echo
 
-#: The sources of the engine, of which laws are built.
+#: The root of the engine's sources, against which laws are built.
 ROOT = Path(__file__).resolve().parents[4]
 OPTION = "--cc-crate"
-#: What a crate's manifest may state of its law, under [package.metadata.cwndlab], as classes in Python do.
+#: Attributes that a crate may state under [package.metadata.cwndlab], the same as for Python classes.
 STATED: Mapping[str, type] = {"uses_random": bool, "ecn": str}
-#: So many lines of the compiler's messages are shown.
+#: Lines of the compiler's messages to show.
 MOST_LINES = 40
 _LOCK = "Cargo.lock"
 
@@ -60,14 +60,14 @@ Law = native_law({name!r}, FILES, uses_random={uses_random}, ecn={ecn!r})
 
 
 def default_name(folder: Path) -> str:
-    """The name of a crate's law: that of its package."""
+    """The default name of a crate's law: that of the package."""
     return str(_manifest(folder)["package"]["name"])
 
 
 def write_module(folder: Path) -> str:
-    """Builds the crate in a folder; the text of the module whose `Law` is its window law.
+    """Builds the crate in a folder; returns the text of a module whose `Law` is its window law.
 
-    StudyError if it cannot be built, with what cargo says.
+    StudyError with cargo's message if it cannot be built.
     """
     manifest = _manifest(folder)
     stated = _stated(folder, manifest)
@@ -79,7 +79,7 @@ def write_module(folder: Path) -> str:
 
 
 def native_law(name: str, files: Mapping[str, str], *, uses_random: bool, ecn: str) -> NativeLaw:
-    """The law of a crate's files, which are compiled if this machine has no library of them."""
+    """The law of a crate's files; builds the library unless this machine has it."""
     library = _kept(files)
     if not library.is_file():
         folder = _unpack(name, files, library.with_suffix(""))
@@ -95,12 +95,12 @@ def native_law(name: str, files: Mapping[str, str], *, uses_random: bool, ecn: s
 
 
 def _unpack(name: str, files: Mapping[str, str], top: Path) -> Path:
-    """Writes the files of a crate below `top`; the crate's folder."""
+    """Writes the files of a crate below `top`; returns the crate's folder."""
     above = max(Path(file).parts.count("..") for file in files)
     folder = top.joinpath(*["crates"] * above, name)
     for file, content in files.items():
         text = content
-        if Path(file).name == "Cargo.toml":  # the engine's crates are here, wherever they were
+        if Path(file).name == "Cargo.toml":  # use this installation's engine
             text = re.sub(r'"[^"\n]*[/\\](cwndlab-[a-z]+)"', _here, content)
         with output_errors(folder):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 def _stated(folder: Path, manifest: Mapping[str, Any]) -> dict[str, object]:
-    """What the manifest states of the law, with the defaults."""
+    """The law's attributes from the manifest, with defaults."""
     stated = manifest["package"].get("metadata", {}).get("cwndlab", {})
     for key, value in stated.items():
         if key not in STATED:
@@ -144,7 +144,7 @@ def _stated(folder: Path, manifest: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _build(folder: Path, name: str) -> tuple[Path, dict[str, str]]:
-    """The library of a crate, and the files that it was compiled of, by their paths from its folder."""
+    """The library of a crate, and the files compiled into it, by path relative to its folder."""
     check_sources()
     if shutil.which("cargo") is None:
         right = "install Rust from https://rustup.rs"
@@ -176,7 +176,7 @@ def _build(folder: Path, name: str) -> tuple[Path, dict[str, str]]:
 
 
 def check_sources() -> None:
-    """StudyError if this installation lacks the sources of which laws are built."""
+    """StudyError if this installation lacks the engine's sources, which a law is built against."""
     if not (ROOT / "crates" / "cwndlab-law" / "Cargo.toml").is_file():
         problem = (
             f"a law in Rust is built of cwndlab's sources, and {ROOT} has none: this is an installed wheel"
@@ -186,7 +186,7 @@ def check_sources() -> None:
 
 
 def _cargo(wrapper: Path, target: Path, folder: Path) -> Path:
-    """Builds the library of a wrapper; its path. StudyError with cargo's message."""
+    """Builds the library of a wrapper crate; returns its path. StudyError with cargo's message."""
     command = ["cargo", "build", "--release", "--color=never", "--message-format=json-render-diagnostics"]
     command += ["--manifest-path", str(wrapper / "Cargo.toml"), "--target-dir", str(target)]
     said: list[str] = []
@@ -206,7 +206,7 @@ def _cargo(wrapper: Path, target: Path, folder: Path) -> Path:
 
 
 def _failure(folder: Path, said: list[str]) -> StudyError:
-    """The error of a law that cargo cannot build."""
+    """The error for a law that cargo cannot build."""
     text = "".join(said)
     copies = re.search(r"packages (cwndlab-\S+) v\S+ \((.*?)\) and \1 v\S+ \((.*?)\) are different", text)
     if copies is not None:
@@ -225,7 +225,7 @@ def _failure(folder: Path, said: list[str]) -> StudyError:
 
 
 def _inputs(rules: str, wrapper: Path) -> Iterator[Path]:
-    """The files that cargo lists, and the manifests of their crates, without those of the engine."""
+    """The files that cargo lists as inputs, and their crates' manifests, without those of the engine."""
     crates = ROOT / "crates"
     found: set[Path] = set()
     for word in re.findall(r"(?:\\ |\S)+", rules.partition(": ")[2]):
@@ -239,18 +239,18 @@ def _inputs(rules: str, wrapper: Path) -> Iterator[Path]:
 
 
 def _kept(files: Mapping[str, str]) -> Path:
-    """Where the library of these files is kept, for this engine."""
+    """The path in the cache for the library of these files and this engine."""
     text = json.dumps([engine_digest(), dict(files)], sort_keys=True)
     return user_cache() / "laws" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.so"
 
 
 def _lines(content: str) -> str:
-    """A text as literals of Python, one for each of its lines."""
+    """A text as Python string literals, one for each line."""
     return "".join(f"        {line!r}\n" for line in content.splitlines(keepends=True) or [""])
 
 
 def _write_if_new(file: Path, text: str) -> bool:
-    """Writes a file unless it has this text, as cargo looks at its time. Whether it was written."""
+    """Writes a file unless it has this text already, since cargo checks times; returns whether it did."""
     if file.is_file() and file.read_text(encoding="utf-8") == text:
         return False
     write_atomic(file, text.encode())

@@ -1,1 +1,1 @@
-"""Pages that run the engine, as WebAssembly."""
+"""Pages that run the engine as WebAssembly."""

@@ -1,4 +1,4 @@
-"""The live part of a report: the engine as WebAssembly and the cells' scenarios, for the page to run."""
+"""The live part of a report: the engine as WebAssembly, and the scenarios that the page can run."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 
 _LIVE = Path(report.__file__).parent / "live"
 
-#: On the page's own thread, each after those it uses; the others run in its Worker.
+#: Scripts of the page's main thread, each after those that it uses; the others run in its Worker.
 GRAPH_SCRIPTS = ("axes.js", "plot.js", "panel.js", "graphs.js")
 PAGE_SCRIPTS = {"page.js": ("reading.js",)}
 WORKER_SCRIPTS = ("run.js", "worker.js")
 
 
 class RunnableCell(NamedTuple):
-    """What a page needs to simulate a cell again."""
+    """The data with which a page simulates a cell again."""
 
     title: str
     scenario: str
-    """Its JSON."""
+    """The scenario as JSON."""
     replicates: int
     digest: str
-    """Of all records of replicate 0."""
+    """Digest of all records of replicate 0."""
     diagnosis: Diagnosis | None = None
-    """What kept the senders of replicate 0 from sending, if that is shown."""
+    """The diagnosis of replicate 0; None if it is not shown."""
 
 
 def embed(module: bytes, seed: int, cells: Mapping[str, RunnableCell]) -> LiveView:
-    """The live part of a page, which can run cells of a study again; `module` is the compressed engine."""
+    """The live part of a page; `module` is the compressed engine."""
     if not cells:
         return LiveView("No cell of its tables is short enough to run on a page.")
     content = {"seed": str(seed), **_share_sections(cells)}
@@ -48,10 +48,10 @@ def embed(module: bytes, seed: int, cells: Mapping[str, RunnableCell]) -> LiveVi
 
 
 def simulator(module: bytes, content: Mapping[str, Any], last: str) -> Simulator:
-    """What a page carries: the compressed module, the content that its script reads, and the script.
+    """The data and scripts that a page embeds, with `last` as the file name of the page's own script.
 
-    `last` is the part of the script that is the page's own. Without a module, the page's server makes the
-    runs.
+    `module` is the compressed engine, empty if the page's server makes the runs; `content` is what scripts
+    read.
     """
     text = script(last)
     return Simulator(
@@ -65,7 +65,7 @@ def simulator(module: bytes, content: Mapping[str, Any], last: str) -> Simulator
 
 @lru_cache(maxsize=2)
 def script(last: str) -> str:
-    """A page's script, in one function so that nothing of it is global; `last` is the part of its own."""
+    """A page's script, wrapped in one block so that nothing is global; `last` is the page's own part."""
     return '"use strict";{\n' + "".join(map(_read, (*GRAPH_SCRIPTS, *PAGE_SCRIPTS.get(last, ()), last))) + "}"
 
 
@@ -74,7 +74,7 @@ def _read(name: str) -> str:
 
 
 def engine_module(engine: str) -> bytes | str:
-    """The compressed module, or why there is none of this engine (its digest)."""
+    """The compressed engine for pages, or a text on why there is none with this digest."""
     module = _LIVE / "engine.wasm.gz"
     if not module.is_file():
         return (
@@ -90,7 +90,7 @@ def engine_module(engine: str) -> bytes | str:
 
 
 def _share_sections(runnable: Mapping[str, RunnableCell]) -> dict[str, Any]:
-    """The cells, with each section that several scenarios share written once."""
+    """The cells as JSON data, in which each section that several scenarios share is stored once."""
     places: dict[str, int] = {}
     cells: dict[str, dict[str, Any]] = {}
     for name, cell in runnable.items():

@@ -1,4 +1,4 @@
-"""Which cells of a report its page can run again."""
+"""The cells of a report that its page can run again."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from cwndlab import Diagnosis
     from cwndlab.runs.campaign import Campaign
 
-#: Waits that a report explains in each cell.
+#: Most waits to explain for each cell.
 EXPLAINED = 5
-#: A cell with more packet-hops is not offered: its reader would wait for ten seconds and more.
+#: Cells with more packet-hops are not offered, since they would take ten seconds or more.
 MAX_HOPS = 40_000_000
-#: Packet-hops of the longest cell that is explained, and of all cells of a report that are.
+#: Most packet-hops of a cell with a diagnosis, and of all cells of a report with one.
 MAX_HOPS_EXPLAINED, ALL_HOPS_EXPLAINED = 20_000, 100_000
 
 
 def live_view(result: RunResult, judged: Judged, content: Mapping[str, Any]) -> LiveView:
-    """The cells of its tables that the page can run, or why it cannot."""
+    """The cells in the report's tables that the page can run, or why there are none."""
     campaign = result.campaign
     if campaign.backend:
         return LiveView("The runs are of a kernel, so the page cannot run its cells.")
@@ -59,7 +59,7 @@ def live_view(result: RunResult, judged: Judged, content: Mapping[str, Any]) -> 
 
 
 def _diagnosis(campaign: Campaign, cell: str) -> Diagnosis | None:
-    """What kept the senders of a cell's first replicate from sending; None if it has no TCP."""
+    """The diagnosis of a cell's first replicate; None if the cell has no TCP."""
     from cwndlab.apps.diagnosis.explanation import explain_run  # for short runs only
 
     try:

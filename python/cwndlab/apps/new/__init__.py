@@ -1,1 +1,1 @@
-"""New files to start from: a study, a congestion control in Python, Rust or C."""
+"""Templates for a new study, or for a congestion control in Python, Rust or C."""

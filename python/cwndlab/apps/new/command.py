@@ -1,4 +1,4 @@
-"""`cwndlab new`: a commented study to start from, or a congestion control in Python, Rust or C."""
+"""`cwndlab new`: write a commented study, or a congestion control in Python, Rust or C."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from cwndlab.cli.output import echo
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*\Z")
-#: A name in C that is no longer than the kernel's TCP_CA_NAME_MAX allows.
+#: A valid name in C of at most 15 characters (TCP_CA_NAME_MAX in the kernel).
 _KERNEL_NAME = re.compile(r"[a-z][a-z0-9_]{0,14}\Z")
 
 
 def write_study(name: str) -> Path:
-    """Writes NAME.toml (or NAME, if it ends so); OutputError if it exists."""
+    """Writes NAME.toml, or NAME if it has this suffix; OutputError if the file exists."""
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
     title = path.with_suffix("").name
     with output_errors(path):
@@ -33,13 +33,13 @@ def write_study(name: str) -> Path:
 
 
 def write_cc(path: str) -> Path:
-    """Writes a congestion control in Python, its test and its study into a new folder; the control's path."""
+    """Writes a congestion control in Python, its test and study to a new folder; returns its path."""
     files = {"cc/law.py": "$module.py", "cc/test.py": "test_$module.py", "cc/study.toml": "study.toml"}
     return _write_folder(path, files, "--cc $module.py:$class")
 
 
 def write_law_rust(path: str) -> Path:
-    """Writes a crate with a congestion control in Rust, its test and its study; the crate's folder."""
+    """Writes a crate with a congestion control in Rust, its test and study; returns the folder."""
     check_sources()
     files = {
         "law-rust/Cargo.toml": "Cargo.toml",
@@ -50,7 +50,7 @@ def write_law_rust(path: str) -> Path:
 
 
 def _write_folder(path: str, files: Mapping[str, str], law: str) -> Path:
-    """Fills templates into a new folder, as files by the names of a law; the path of the first."""
+    """Writes templates, with the names of a law filled in, to a new folder; returns the path of the first."""
     folder = Path(path)
     name = folder.name
     if not _NAME.match(name):
@@ -76,7 +76,7 @@ def _write_folder(path: str, files: Mapping[str, str], law: str) -> Path:
 
 
 def write_law_c(path: str) -> Path:
-    """Writes a congestion control in C, for `cwndlab linux build --law`; its path."""
+    """Writes a congestion control in C, for `cwndlab linux build --law`; returns its path."""
     file = Path(path if path.endswith(".c") else f"{path}.c")
     if not _KERNEL_NAME.match(file.stem):
         right = "use at most 15 lower-case letters, digits and _"
@@ -120,7 +120,7 @@ def new(
 
 
 def _next(kind: str, path: Path) -> str:
-    """The command that uses a new file first."""
+    """The command to run first with a new file."""
     if kind == "study":
         return f"cwndlab run {path}"
     if kind == "law-c":

@@ -1,1 +1,1 @@
-"""What a notebook shows: figures and single runs as Altair charts, pages as widgets."""
+"""Output for notebooks: figures and single runs as Altair charts, and pages as widgets."""

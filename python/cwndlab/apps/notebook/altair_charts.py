@@ -1,4 +1,4 @@
-"""Figures as Altair charts, which a notebook shows, moves and zooms."""
+"""Figures as Altair charts that can be moved and zoomed in a notebook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def chart(spec: Figure, results: Results) -> alt.TopLevelMixin:
-    """A figure as a chart with its data, to be shown by a notebook: it can be moved and zoomed."""
+    """A figure as an Altair chart with its data."""
     spec, instead = series.restrict_to_run_cells(spec, results)
     kind = find_drawer(spec.kind) if spec.kind != "line" else partial(lines.draw, bars=False, named=False)
     made, rows, _ = kind(spec, results)
@@ -26,7 +26,7 @@ def chart(spec: Figure, results: Results) -> alt.TopLevelMixin:
 
 
 def interactive_chart(chart: Spec, rows: Mapping[str, Sequence[Row]], title: str) -> alt.TopLevelMixin:
-    """An Altair chart that has its data sets, and a title, and can be moved and zoomed, all panels as one."""
+    """An Altair chart with data and title; all its panels move and zoom together."""
     import altair as alt
 
     panels = [{**panel} for panel in chart.get("concat", [chart])]
@@ -39,7 +39,7 @@ def interactive_chart(chart: Spec, rows: Mapping[str, Sequence[Row]], title: str
     whole = {**chart, "concat": panels} if "concat" in chart else panels[0]
     zoom = {"name": "zoom", "select": {"type": "interval", "encodings": ["x", "y"]}, "bind": "scales"}
     whole |= {"title": title, "params": [{**zoom, "views": names}]}
-    # Altair would check every row (0.9 s for 10^4), so they are attached afterwards.
+    # Altair would check every row (0.9 s for 10^4), so the data is attached afterwards.
     made: Any = alt.Chart.from_dict({**whole, "config": {**_config(), "background": "white"}})
     made.datasets = {name: list(data) for name, data in rows.items()}
     return made  # type: ignore[no-any-return]

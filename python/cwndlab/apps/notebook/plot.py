@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from cwndlab.study.outputs import Scalar
 
 Rows = list[dict[str, Any]]
-#: Points of one line, per pixel of its width.
+#: Points of a line per pixel of its width.
 POINTS = 0.5
 
 
@@ -50,8 +50,8 @@ POINTS = 0.5
 class Plots:
     """Charts of single runs of the one selected cell, with zoom and tooltips.
 
-    What was not recorded is simulated again with its probe on. `chart.save("x.html")`, `.save("x.svg")` and
-    `.save("x.pdf")` write them.
+    Records that were not kept are simulated again. `chart.save("x.html")`, `.save("x.svg")` and
+    `.save("x.pdf")` write a chart to a file.
     """
 
     SELECTED: ClassVar[str] = "run.sel({}).plot"
@@ -221,9 +221,9 @@ def plot_numbers(
     titles: tuple[str, str],
     labels: Labels,
 ) -> alt.TopLevelMixin:
-    """Numbers with their intervals along an axis, a line for each value of the others.
+    """Numbers with their intervals along the axis `x`, a line for each combination of the other axes.
 
-    `titles` are those of the numbers, with their unit, and of the chart.
+    `titles` holds the title of the numbers, with their unit, and that of the chart.
     """
     numeric = [
         name for name, values in axes.items() if all(isinstance(value, int | float) for value in values)
@@ -251,7 +251,7 @@ def plot_numbers(
 
 
 def _label(table: pa.Table, serial: int) -> str:
-    """What a legend calls a connection: its flow, with its number if the flow has several."""
+    """The legend's name for a connection: its flow, with a number if the flow has several connections."""
     connection = table.column("connection").to_numpy()
     name = str(table.column("flow")[int(np.argmax(connection == serial))].as_py())
     same = np.asarray(table.column("flow").to_pylist(), dtype=object) == name
@@ -283,7 +283,7 @@ def _over_time(rows: Rows, key: str, y_title: str, title: str) -> alt.TopLevelMi
 
 
 def _segments(source: Recorded, cell: str, replicate: int, flow: str | None) -> pa.Table:
-    """The named segments seen at the study's observation point; without one, at the flow's sender."""
+    """The segments, with flow names, at the study's observation point or else at the flow's sender."""
     scenario = source.scenario(cell)
     entries = [e for e in scenario["traffic"] if flow in (None, e["name"], flow_name(e["name"]))]
     tables = source.tables(cell, replicate)
@@ -293,7 +293,7 @@ def _segments(source: Recorded, cell: str, replicate: int, flow: str | None) -> 
 
 
 def _queue_samples(source: Recorded, cell: str, replicate: int, link: int) -> pa.Table:
-    """The samples of the queue of one direction of a link, by its index."""
+    """The queue samples of one direction of a link, given by its index."""
     table = source.tables(cell, replicate).get("queues")
     if table is None or link not in table.column("link").to_pylist():
         table = with_probes(source, cell, replicate, {"queues": [link]})["queues"]

@@ -1,4 +1,4 @@
-"""How far a run is, in a notebook."""
+"""The progress of a run in a notebook."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cwndlab.runs.progress import Shown
 
 
 class Notebook(Shown):
-    """A line below a notebook's cell that is updated."""
+    """A progress line below a notebook's cell."""
 
     _handle: Any = None
 
@@ -19,7 +19,7 @@ class Notebook(Shown):
         self.draw()
 
     def advance(self, packets: int) -> None:
-        """Updates the line if it is time, and at the end."""
+        """Updates the line at intervals and at the end."""
         super().advance(packets)
         if self.done == self.total:
             self.draw()

@@ -1,4 +1,4 @@
-"""A study that runs while its replicates are consumed."""
+"""Streams of replicates: a study runs in the background while its replicates are consumed."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ class Replicate:
     """A finished replicate of a cell."""
 
     cell: str
-    #: The cell's values of the axes.
+    #: The cell's values on the axes.
     axes: Mapping[str, Scalar]
-    #: From 0.
+    #: The replicate's number, from 0.
     replicate: int
-    #: What was measured: a number or a list of numbers, by the quantity's name and in its unit.
+    #: The measured values by quantity, each in the quantity's unit.
     values: Mapping[str, Value]
 
 
-#: Runs a study and reports each finished replicate.
+#: A function that runs a study and calls its argument for each finished replicate.
 Start = Callable[[Finished], RunResult]
 
 
 class _Closed(Exception):  # noqa: N818 - not an error
-    """Nobody looks any more."""
+    """The stream was closed."""
 
 
 class _Feed:
-    """The run of a stream, in its thread."""
+    """The run of a stream, in its own thread."""
 
     def __init__(self, start: Start, axes: Mapping[str, Mapping[str, Scalar]]) -> None:
         self._start = start
@@ -80,18 +80,18 @@ class _Feed:
 
 
 class Stream(Iterator[Replicate]):
-    """The replicates of a run as they finish, in any order; those kept from before come first.
+    """The replicates of a run as they finish, in any order; stored replicates come first.
 
-    The run continues in the background. `close` (or the end of a `with` block) stops it: what is finished is
-    kept in the result folder, if there is one. An error that ends the run is raised by the iteration.
+    The run continues in the background. `close`, or the end of a `with` block, stops it; finished replicates
+    are kept in the result folder, if there is one. The iteration raises an error that ends the run.
     """
 
     def __init__(self, start: Start, axes: Mapping[str, Mapping[str, Scalar]]) -> None:
-        """`start` runs the study; `axes` has those of each cell."""
+        """`start` runs the study; `axes` has the axis values of each cell."""
         self._feed = _Feed(start, axes)
         self._thread = threading.Thread(target=self._feed.run, name="study", daemon=True)
         self._thread.start()
-        # The thread knows only the feed, so a stream that nobody holds any more stops its run.
+        # The thread refers only to the feed, so that dropping the stream stops the run.
         weakref.finalize(self, self._feed.closed.set)
 
     def __iter__(self) -> Stream:
@@ -134,7 +134,7 @@ class Stream(Iterator[Replicate]):
 
 
 def start(study: StudySpec, options: RunOptions | None = None, **more: Unpack[OptionFields]) -> Stream:
-    """Runs a loaded study in the background: its replicates as they finish."""
+    """Runs a loaded study in the background and returns the stream of its replicates."""
     chosen = chosen_options(options, more)
     plan = make_plan(study, replicates=chosen.replicates, seed=chosen.seed, sensitivity=chosen.sensitivity)
     axes = {cell.id: cell.axes for cell in plan.cells}

@@ -1,4 +1,4 @@
-"""Pages in a notebook: in a frame, or as widgets where anywidget is installed."""
+"""HTML pages in a notebook: in a frame, or as widgets if anywidget is installed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cwndlab.base.writing import output_errors, write_atomic
 
 
 class PageWidget(Protocol):
-    """A page in a frame: an `anywidget.AnyWidget`."""
+    """A page in a frame; the class implements `anywidget.AnyWidget`."""
 
     title: str
     html: str
     height: str
-    #: The part of the page's address behind `#`: the settings of the page, to be read and assigned to.
+    #: The fragment of the page's address, without `#`, which holds its settings; it can be assigned to.
     address: str
 
 
@@ -39,10 +39,10 @@ def page_widget(title: str, html: str) -> PageWidget:
 
 
 def widget_of_file(title: str, report: Path | None) -> PageWidget:
-    """The widget of a report that a run wrote, None if it wrote none.
+    """The widget of the report that a run wrote.
 
     Raises:
-        OutputError: there is no report, or it cannot be read.
+        OutputError: the run wrote no report (`report` is None), or it cannot be read.
         ExtraError: anywidget is not installed.
 
     """
@@ -56,7 +56,7 @@ def widget_of_file(title: str, report: Path | None) -> PageWidget:
 
 @lru_cache(maxsize=1)
 def _widget_class() -> type:
-    """The widget's class, made when it is first needed: anywidget is an optional package."""
+    """The widget's class, created on first use because anywidget is an optional package."""
     anywidget, traitlets = import_module("anywidget"), import_module("traitlets")
     script = resources.files("cwndlab.report").joinpath("live", "widget.js").read_text(encoding="utf-8")
     traits = {name: traitlets.Unicode().tag(sync=True) for name in ("title", "html", "height", "address")}
@@ -97,7 +97,7 @@ class ExplorePage:
         return page_widget(self.title, self.html)
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, whose scripts, styles and strict policy stay inside."""
+        """The page in a sandboxed frame, which isolates its scripts and styles."""
         style = "width: 100%; height: 60rem; border: 0"
         return (
             f'<iframe title="{escape(self.title)}" style="{style}" sandbox="allow-scripts allow-downloads" '

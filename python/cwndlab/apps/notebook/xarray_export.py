@@ -28,7 +28,7 @@ def _make_dataset(
 
 
 def results_dataset(tables: ResultTables, attributes: Mapping[str, object]) -> xarray.Dataset:
-    """What `RunResult.to_xarray` gives, with these attributes."""
+    """The dataset that `RunResult.to_xarray` returns, with these attributes."""
     results = tables.results
     cells, axes = results.cells, results.axes
     alike = all(cell.axes.keys() == axes.keys() for cell in cells)
@@ -55,7 +55,7 @@ def results_dataset(tables: ResultTables, attributes: Mapping[str, object]) -> x
 
 
 def samples_dataset(samples: Samples) -> xarray.Dataset:
-    """What `Samples.to_xarray` gives."""
+    """The dataset that `Samples.to_xarray` returns."""
     axes = {axis: values for axis, values in samples.axes.items()}
     runs = [number.runs for number in samples.field.data.values() if isinstance(number, Sample)]
     count = max(map(len, runs)) if len(runs) == len(samples) else 0

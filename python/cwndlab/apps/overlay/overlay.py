@@ -1,4 +1,4 @@
-"""Two sets of results as one, for the figures that can show both."""
+"""Merging of two sets of results into one, for figures that can show both."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from cwndlab.stats.results import Results, Value
 from cwndlab.study.cells import CellInfo
 from cwndlab.study.labels import AxisInfo
 
-#: The figures that have room for a second run; those of packets show one run each.
+#: Kinds of figures that can show two runs; figures of packets show only one.
 OVERLAID = ("line", "bar", "cdf")
-#: The axis that distinguishes the runs, unless the study has one of that name.
+#: The axis that distinguishes the runs; underscores are appended if the study has an axis of this name.
 AXIS = "run"
 
 
 def overlay(a: Results, b: Results, names: tuple[str, str]) -> Results:
-    """The results of both runs as those of one study, with an axis more that names the run."""
+    """Both results as those of one study, with an additional axis for the names of the runs."""
     axis = AXIS
     while axis in a.axes or axis in b.axes:
         axis += "_"

@@ -1,1 +1,1 @@
-"""packetdrill scripts against the simulator's endpoint."""
+"""packetdrill scripts on the simulator's endpoint."""

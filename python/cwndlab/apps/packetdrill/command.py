@@ -1,4 +1,4 @@
-"""`cwndlab packetdrill`."""
+"""`cwndlab packetdrill`: run packetdrill scripts."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def packetdrill(
 def _compare(
     outcomes: Sequence[ScriptOutcome], kernel: str, program: Path | None, tolerance_us: int | None
 ) -> None:
-    """Prints where a kernel's outcomes differ; exits with 1 unless all scripts hold on both."""
+    """Prints the scripts with different outcomes on the kernel; exits with 1 unless all hold on both."""
     from .next_to_kernel import count, on_kernel
 
     name, both, digest = on_kernel(outcomes, kernel, program, tolerance_us)

@@ -1,4 +1,4 @@
-"""What became of scripts on the endpoint and on a kernel, next to each other."""
+"""Comparison of the outcomes of packetdrill scripts on the endpoint and on a kernel."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cwndlab.runs.kernel_side import kernels
 
 from .packetdrill_scripts import ScriptOutcome
 
-#: Fields that packetdrill compares and the simulator does not.
+#: Fields that packetdrill compares but the simulator ignores, with the reason.
 _NOT_COMPARED = {
     "tcp_psh": "the simulator does not compare PSH, which depends on how segments leave in trains",
 }
 
 
 class KernelOutcome(Protocol):
-    """What became of one script on a kernel."""
+    """The outcome of one script on a kernel."""
 
     @property
     def holds(self) -> bool:
@@ -28,27 +28,27 @@ class KernelOutcome(Protocol):
 
     @property
     def line(self) -> int | None:
-        """The line that fails; None if it holds, or packetdrill names none."""
+        """The first line that fails; None if none does or packetdrill names none."""
 
     @property
     def was_run(self) -> bool:
-        """Whether the kernel decided, not packetdrill or a command of the script."""
+        """Whether the kernel determined the outcome, not packetdrill itself or a command in the script."""
 
     @property
     def reason(self) -> str:
-        """Why it does not hold, and the packet that was sent instead."""
+        """Why the script fails, and the packet that was sent instead."""
 
 
 @dataclass(frozen=True)
 class TwoOutcomes:
-    """One script on both."""
+    """The outcomes of one script on the endpoint and on the kernel."""
 
     endpoint: ScriptOutcome
     kernel: KernelOutcome
 
     @property
     def verdict(self) -> str:
-        """How the two compare."""
+        """The result of the comparison."""
         if self.endpoint.unsupported:
             return "not supported by the simulator"
         if not self.kernel.was_run:
@@ -59,7 +59,7 @@ class TwoOutcomes:
         return "failed by both in the same line" if same else "different"
 
     def _why(self) -> str | None:
-        """What explains the difference, where the outcomes alone tell."""
+        """The reason for a difference, if the outcomes show it; else None."""
         if not self.kernel.was_run:
             return "packetdrill stopped before the kernel was asked"
         if self.endpoint.unsupported:
@@ -69,7 +69,7 @@ class TwoOutcomes:
         return None
 
     def lines(self, kernel: str) -> Iterator[str]:
-        """The verdict, the script's lines that fail, both outcomes, and what the endpoint did before."""
+        """The verdict, the failing lines, both outcomes, and the endpoint's last events, as lines of text."""
         yield f"{self.endpoint.path}: {self.verdict}"
         text = self.endpoint.path.read_text(encoding="utf-8").splitlines()
         failing = {self.endpoint.line, None if self.kernel.holds else self.kernel.line} - {None}
@@ -90,11 +90,11 @@ class TwoOutcomes:
 def on_kernel(
     outcomes: Sequence[ScriptOutcome], kernel: str, packetdrill: Path | None, tolerance_us: int | None
 ) -> tuple[str, list[TwoOutcomes], str]:
-    """The kernel's name, each script's outcome on both, and the digest of what packetdrill printed.
+    """The kernel's name, each script's outcomes, and the digest of packetdrill's output.
 
-    Raises RunError if there is no such kernel, or no program packetdrill.
+    RunError if there is no such kernel, or packetdrill is not installed.
     """
-    kernels()  # says how to install them
+    kernels()  # Raises an error that says how to install the kernels.
     run_scripts = import_module("cwndlab_linux.virtual.packetdrill").run_scripts
     name, found, digest = run_scripts([one.path for one in outcomes], kernel, packetdrill, tolerance_us)
     return name, [TwoOutcomes(*pair) for pair in zip(outcomes, found, strict=True)], digest

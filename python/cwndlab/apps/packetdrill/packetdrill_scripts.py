@@ -1,4 +1,4 @@
-"""Scripts in packetdrill's syntax, run against the laboratory's own endpoint in virtual time."""
+"""packetdrill scripts run against the laboratory's endpoint in virtual time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from cwndlab.base.errors import CwndlabError
 
 @dataclass(frozen=True)
 class ScriptOutcome:
-    """What became of one script."""
+    """The outcome of one script."""
 
     path: Path
-    #: the first line that fails; None if the script holds
+    #: The first line that fails; None if the script holds.
     line: int | None = None
     message: str = ""
-    #: whether that line asks for what is not supported, rather than being contradicted by the endpoint
+    #: Whether the failing line uses an unsupported feature; otherwise, the endpoint contradicts it.
     unsupported: bool = False
-    #: the last events before that line, oldest first
+    #: The last events before that line, oldest first.
     before: tuple[str, ...] = ()
 
     @property
@@ -52,9 +52,9 @@ def run_script(
 ) -> ScriptOutcome:
     """Run one script with a TCP profile; its own commands and socket options change the profile's knobs.
 
-    `hz` is the clock of timers (linux-6: 1000, as scripts were written on kernels), `tolerance_us` how far
-    events may be off, in microseconds, in place of what the script says; with `ignore_windows` the windows
-    that expected segments offer are not compared.
+    `hz` is the clock of timers (linux-6: 1000, as scripts were written on kernels). `tolerance_us` replaces
+    the script's tolerance for the times of events, in microseconds. `ignore_windows` disables the comparison
+    of advertised windows.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -71,7 +71,7 @@ def run_script(
 
 
 def find_scripts(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield scripts as they are given, and for each directory its `*.pkt` files at any depth, sorted."""
+    """Yield the given scripts; for a directory, all `*.pkt` files in it, recursively and sorted."""
     for path in paths:
         if not path.is_dir():
             yield path
@@ -83,14 +83,14 @@ def find_scripts(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def summary(outcomes: Sequence[ScriptOutcome]) -> str:
-    """Count what passed, failed and is not supported, in one line."""
+    """Count the scripts that passed, failed or are not supported, in one line."""
     passed = sum(outcome.passed for outcome in outcomes)
     failed = sum(outcome.failed for outcome in outcomes)
     return f"{passed} passed, {failed} failed, {len(outcomes) - passed - failed} not supported"
 
 
 def markdown(outcomes: Sequence[ScriptOutcome], root: Path) -> str:
-    """Tabulate outcomes by folder below `root`, every failure, and why scripts are not supported."""
+    """Tabulate outcomes by folder below `root`, all failures, and why scripts are not supported."""
     lines = ["| folder | holds | fails | not supported | of |", "|---|---|---|---|---|"]
     by_folder = sorted(outcomes, key=lambda outcome: (_folder(outcome, root), outcome.path))
     for folder, group in groupby(by_folder, key=lambda outcome: _folder(outcome, root)):
@@ -128,7 +128,7 @@ def _count_row(folder: str, outcomes: Sequence[ScriptOutcome]) -> str:
 
 
 def _reason(outcome: ScriptOutcome) -> str:
-    """Name what is not supported, without the list of what is."""
+    """Name the unsupported feature, without the list of supported ones."""
     message = outcome.message
     for end in ("; it has ", "; there are ", ", only ", ": only "):
         message = message.partition(end)[0]

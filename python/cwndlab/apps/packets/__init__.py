@@ -1,1 +1,1 @@
-"""Packets, windows and queues of single runs: their graphs, and where two traces differ."""
+"""Packets, windows and queues of single runs: graphs, and differences between traces."""

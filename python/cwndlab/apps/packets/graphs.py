@@ -36,7 +36,7 @@ from .sequence import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequenc
 
 
 def _records(spec: Figure, results: Results) -> list[tuple[str, str, Columns]]:
-    """Cell, panel title and records of each panel; missing records are an error that names the probe."""
+    """The cell, panel title and records of each panel; StudyError names the missing probe."""
     table, recorded = RECORDED[spec.kind], []
     for panel, name, cell in series.figure_cells(spec, results):
         title = ", ".join(part for part in (series.panel_title(spec, results, panel), name) if part)
@@ -128,14 +128,14 @@ def draw_windows(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[R
 
 
 def busy_side(columns: Columns, mine: Any) -> bool:
-    """The side whose window moves: with bulk data one way the other's is constant."""
+    """Whether the client's window changes more than the server's; with bulk data one way, one is constant."""
     client = np.asarray(columns["from_client"], dtype=bool)
     spread = [len(np.unique(columns["cwnd_bytes"][mine & (client == side)])) for side in (False, True)]
     return spread[1] >= spread[0]
 
 
 def _link(spec: Figure, results: Results, cell: str, recorded: Any) -> int:
-    """Index of the link that a queue figure shows."""
+    """The index of the link that a queue figure shows."""
     if isinstance(spec.link, int):
         return spec.link
     if spec.link is None:
@@ -168,7 +168,7 @@ def draw_queues(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Ro
 
 
 class _Panel(NamedTuple):
-    """Lines against time."""
+    """The lines of one panel, against time."""
 
     title: str
     y_title: str

@@ -1,4 +1,4 @@
-"""How a cell's first replicate goes over time: shares of the goodput, windows, and the queue."""
+"""Figures of a cell's first replicate over time: goodput shares, windows, and the queue."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ if TYPE_CHECKING:
     from cwndlab.study.outputs import Figure
 
 KIND = "over-time"
-#: Shares are those of so many intervals of a run.
+#: Number of intervals of a run for which shares are computed.
 INTERVALS = 60
-#: Points of a line, in pixels of its width.
+#: The width of a line in pixels, which limits its points.
 WIDTH = 500
 SHARE, WINDOW, QUEUE = "share of the goodput (%)", "congestion window (kB)", "queue (packets)"
 ALL = "the queue"
-"""The series of what is not of a flow; no flow has such a name."""
+"""The series name for lines that belong to no flow; no flow has this name."""
 
 
 def with_figures(study: Study, cells: Sequence[str]) -> Study:
-    """The study with a figure of each of these cells; StudyError if there is no such cell."""
+    """The study with an additional figure for each of these cells; StudyError if there is no such cell."""
     known, labels = {cell.id: cell for cell in study.plan().cells}, Labels.from_outline(study.outline)
     figures = [dict(figure) for figure in study.document.tables.get("figures", [])]
     for number, name in enumerate(dict.fromkeys(cells), start=1):
@@ -66,7 +66,7 @@ def with_figures(study: Study, cells: Sequence[str]) -> Study:
 
 
 def add_replays(source: Recorded, results: Results, figures: Iterable[Figure]) -> Results:
-    """The results with what figures over time show, for which their cells are simulated again."""
+    """The results with the data of figures over time, from repeated runs of their cells."""
     cells = {cell for figure in figures if figure.kind == KIND for cell in _cells(figure, results)}
     found: dict[tuple[str, str], Columns | str] = {}
     for cell in sorted(cells):
@@ -83,7 +83,7 @@ def _cells(figure: Figure, results: Results) -> list[str]:
 
 
 def _lines(source: Recorded, cell: str) -> Columns:
-    """A row for each point: its panel, line, time (s) and value."""
+    """The points of all lines as columns: panel, line, time (s) and value."""
     known = source.scenario(cell)
     duration, link = int(known["duration_ns"]), bottleneck(known["links"])
     interval_s = duration / 1e9 / INTERVALS
@@ -114,9 +114,9 @@ def flow_groups(scenario: Mapping[str, Any]) -> list[str]:
 
 
 def shares(view: RunView, groups: Sequence[str], interval_s: float) -> dict[str, NDArray[np.float64]]:
-    """Each group's share (%) of what was delivered in each interval; 0 where nothing was.
+    """Each group's share (%) of the bytes delivered in each interval; 0 if nothing was delivered.
 
-    The run has counters at the edges of the intervals.
+    The run must have counters at the edges of the intervals.
     """
     parts = view.parts(interval_s)
     delivered = np.array([[_bytes(select_connections(part, group)) for part in parts] for group in groups])
@@ -126,7 +126,7 @@ def shares(view: RunView, groups: Sequence[str], interval_s: float) -> dict[str,
 
 
 def _share_lines(view: RunView, groups: Sequence[str], interval_s: float) -> Iterator[Line]:
-    """Shares as steps; nothing of a single group."""
+    """The shares as step lines; nothing for a single group."""
     if len(groups) > 1:
         for group, own in shares(view, groups, interval_s).items():
             yield SHARE, group, np.arange(len(own) + 1) * interval_s, np.append(own, own[-1])
@@ -137,7 +137,7 @@ def _bytes(connections: Columns) -> float:
 
 
 def _windows(view: RunView, groups: Sequence[str], columns: TableColumns) -> Iterator[Line]:
-    """The window of each group's connection, or the mean of several that are open."""
+    """The window of each group's connection, or the mean window of its open connections."""
     time, window = columns["time_ns"], columns["cwnd_bytes"] / 1e3
     sender = np.asarray(columns["from_client"], dtype=bool)
     for group in groups:
@@ -169,7 +169,7 @@ def _queue(columns: Columns, link: int) -> Iterator[Line]:
 
 
 def draw(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
-    """The chart of one cell, its data, and what is to be seen in words."""
+    """The chart of one cell, its data by name, and a description in words."""
     cells = _cells(spec, results)
     if len(cells) != 1:
         right = "select one cell by its axes in `where`"
@@ -212,7 +212,7 @@ def draw(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
 def with_intervals(
     source: Recorded, cell: str, replicate: int, interval_s: float, probes: Mapping[str, object] | None = None
 ) -> tuple[Tables, Mapping[str, Any]]:
-    """The tables of a run that has counters at the edges of intervals and these probes, and its scenario."""
+    """The tables of a run repeated with these probes and with counters at interval edges; its scenario."""
     scenario = source.scenario(cell)
     edges = interval_edges(0, int(scenario["duration_ns"]), interval_s)
     windows = {f"{a} to {b} ns": [a, b] for a, b in itertools.pairwise(edges)}

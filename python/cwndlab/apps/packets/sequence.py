@@ -1,4 +1,4 @@
-"""Packet-level records thinned out to what a picture of a given size can show."""
+"""Packet records reduced to what a picture of a given size can show."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from cwndlab.base.numbers import Columns
 from cwndlab.report.canvas import INK, Spec, look_by_name, mark
 
 EVENTS = ("send", "retransmit", "timeout", "ack", "dupack", "drop", "mark")
-"""Events of the segments table that a time-sequence graph draws."""
+"""The events of the segments table that a time-sequence graph draws."""
 
 EDGE, SACK = "window", "SACK"
-"""The last packet that the receiver's window admits; a block of packets that a SACK option reports."""
+"""The last packet that the receiver's window admits; the packets that a block of a SACK option reports."""
 
 _SYN, _ECE, _CWR = 2, 64, 128
 
 
 def _told_apart(segments: Columns) -> NDArray[Any]:
-    """Each row's event; what a retransmission timer sent again is a `timeout`."""
+    """The event of each row, with "timeout" for retransmissions caused by a timer."""
     event = np.asarray(segments["event"]).astype("<U10")
     timeout = segments.get("timeout")
     if timeout is not None:
@@ -30,7 +30,7 @@ def _told_apart(segments: Columns) -> NDArray[Any]:
 
 
 def _senders_acks(segments: Columns, event: NDArray[Any], mine: NDArray[Any]) -> NDArray[Any]:
-    """Pure ACKs of the end that sends the data: they belong to the other direction."""
+    """Which rows are pure ACKs from the data sender; they belong to the other direction."""
     if "len" not in segments:
         return np.zeros(len(event), dtype=bool)
     client = np.asarray(segments["from_client"], dtype=bool)
@@ -40,7 +40,7 @@ def _senders_acks(segments: Columns, event: NDArray[Any], mine: NDArray[Any]) ->
 
 
 def _rows_with_flag(segments: Columns, bit: int) -> NDArray[np.bool_]:
-    """Rows of segments that passed the node with a TCP flag; on a SYN ECE and CWR only offer ECN."""
+    """Which rows have a TCP flag, without drops, marks and SYNs (there, ECE and CWR only negotiate ECN)."""
     if "flags" not in segments:
         return np.zeros(len(segments["event"]), dtype=bool)
     flags = np.asarray(segments["flags"], dtype=np.int64)
@@ -49,12 +49,12 @@ def _rows_with_flag(segments: Columns, bit: int) -> NDArray[np.bool_]:
 
 
 def _full_packet(segments: Columns, mine: NDArray[np.bool_]) -> int:
-    """Payload bytes of a full packet of the connection, by which they are numbered; 0 if not known."""
+    """Payload bytes of a full packet, the unit of packet numbers; 0 if unknown."""
     return int(np.max(np.asarray(segments["len"])[mine], initial=0)) if "len" in segments else 0
 
 
 def _edges(segments: Columns, acks: NDArray[np.bool_], unit: int) -> NDArray[np.float64]:
-    """The last packet that the receiver's window admits, of every acknowledgment."""
+    """For each acknowledgment, the number of the last packet that the receiver's window admits."""
     edge = np.asarray(segments["ack"], dtype=np.int64) + np.asarray(segments["window_bytes"], dtype=np.int64)
     return np.asarray(edge[acks] // unit, dtype=np.float64)
 
@@ -62,7 +62,7 @@ def _edges(segments: Columns, acks: NDArray[np.bool_], unit: int) -> NDArray[np.
 def _sack_blocks(
     segments: Columns, acks: NDArray[np.bool_], unit: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Row, first and last packet of every SACK block."""
+    """For each SACK block: row of the segment, first and last packet."""
     sack = segments["sack"]
     blocks = [
         (row, int(sack[row][k]) // unit + 1, -(-int(sack[row][k + 1]) // unit))
@@ -76,10 +76,10 @@ def _sack_blocks(
 def time_sequence_rows(
     segments: Columns, window: tuple[float, float], connection: int, width: int, height: int
 ) -> list[dict[str, Any]]:
-    """The events of a connection in a time window, one for each pixel and kind of event; a SACK block reaches
-    down `from` its first packet.
+    """The events of a connection in a time window, at most one per pixel and kind of event.
 
-    Two marks of the same kind in the same pixel look like one, so nothing that could be seen is lost.
+    Marks of the same kind in the same pixel would coincide. A SACK block extends down to `from`, its first
+    packet.
     """
     event = _told_apart(segments)
     time = np.asarray(segments["time_ns"], dtype=np.float64) / 1e9
@@ -130,7 +130,7 @@ def time_sequence_rows(
 def decimate(
     time: NDArray[Any], values: NDArray[Any], window: tuple[float, float], width: int
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """A step curve of at most four points per pixel column: first, lowest, highest, last of each."""
+    """A step curve reduced to four points per pixel column: the first, lowest, highest and last."""
     keep = (time >= window[0]) & (time <= window[1]) & np.isfinite(values)
     time, values = time[keep], values[keep]
     if len(time) <= 4 * width:
@@ -147,7 +147,7 @@ def decimate(
 
 
 DRAWN: tuple[tuple[str, str, str], ...] = (
-    # event, colour, shape as an SVG path in a square from -1 to 1; the first is drawn first
+    # event, colour, shape as an SVG path in a square from -1 to 1, in drawing order
     (EDGE, "#8a8f98", "M-1,-.14H1V.14H-1Z"),
     (SACK, "#c2419c", "M-.16,-1H.16V1H-.16Z"),
     ("ack", "#2a9d6f", "M-1,-.18H1V.18H-1Z"),
@@ -167,7 +167,7 @@ RANK = {event: place for place, (event, _, _) in enumerate(DRAWN)}
 def sequence_layers(
     large: bool, shown: Sequence[tuple[str, str, str]], x: Spec, y: Spec, top: int
 ) -> list[Spec]:
-    """The layers of a time-sequence graph: steps, SACK blocks, marks up to `top`."""
+    """The layers of a time-sequence graph: step lines, SACK blocks, and marks up to packet `top`."""
     words, colours, shapes = (list(part) for part in zip(*shown, strict=True))
     at = {"x": x, "y": y}
     looks = {
@@ -175,7 +175,7 @@ def sequence_layers(
         "shape": look_by_name("event:N", words, shapes),
     }
     size = 90 if large else 36
-    near = f"datum.segment <= {top}"  # clipped, marks on the axes were cut in half
+    near = f"datum.segment <= {top}"  # clipping would cut marks on the axes in half
     marks = mark("point", {**at, **looks}, only=near, filled=True, opacity=1, size=size)
     line = {"interpolate": "step-after", "strokeWidth": 1, "opacity": 0.7, "clip": True}
     lines = [

@@ -1,4 +1,4 @@
-"""Where two traces differ first."""
+"""The first difference between two traces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .traces import EVENTS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Of the times.
+#: Tolerance for the times of events.
 DEFAULT_TOLERANCE_S = 0.002
 _COLUMNS = ("time_ns", "event", "segment", "connection")
 
@@ -37,26 +37,26 @@ class Event:
 
     @property
     def is_bare(self) -> bool:
-        """Whether it is an ACK of no data."""
+        """Whether the event is an ACK of no data."""
         return self.segment == 0 and self.event in ("ack", "dupack")
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference between two traces, or that there is none."""
+    """The first difference between two traces; `a` and `b` are None if there is none."""
 
     agree: int
-    """Pairs of events that agree before it."""
+    """Number of pairs of events that agree before the difference."""
     a: Event | None
-    """The first event of trace A that is not in one of these pairs; None if A has no more events."""
+    """The first event of trace A that is in no pair; None if A has no more events."""
     b: Event | None
-    """The same of trace B. The earlier of the two has no counterpart in the other trace."""
+    """The first event of trace B that is in no pair. The earlier of the two has no counterpart."""
     apart_s: float
-    """The largest difference in time within these pairs."""
+    """The largest difference in time within the pairs."""
     tolerance_s: float
-    """Events whose times differ by more are different events."""
+    """Events whose times differ by more are considered different."""
     start: str = ""
-    """How the starts differ, which are left out; empty if they do not."""
+    """A text on the different starts of the traces, which were removed; empty if they are equal."""
 
     def __str__(self) -> str:
         if self.a is None and self.b is None:
@@ -68,13 +68,13 @@ class Difference:
 
     @property
     def times(self) -> str:
-        """How far the times of events that agree, if any, are apart."""
+        """A text on how far the times of the paired events are apart."""
         apart = f"{self.apart_s * 1e3:.3f}"
         words = "at the same times" if float(apart) == 0 else f"their times within {apart} ms"
         return ", ".join(filter(None, (words if self.agree else "", self.start)))
 
     def side(self, which: Literal["a", "b"], text: Callable[[Event], str] = str) -> str:
-        """What one trace does at the difference, with each event written by `text`."""
+        """The event of one trace at the difference, formatted by `text`."""
         mine, other = (self.a, self.b) if which == "a" else (self.b, self.a)
         if mine is None:
             return "no more events"
@@ -84,7 +84,7 @@ class Difference:
 
 
 def _key(event: Event) -> tuple[str, int, int]:
-    # Whether an acknowledgment counts as a duplicate also depends on its window; its content is the same.
+    # Whether an ACK counts as a duplicate also depends on the window, so both kinds count as equal.
     word = "ack" if event.event == "dupack" else event.event
     return (word, event.segment, event.connection)
 
@@ -92,9 +92,9 @@ def _key(event: Event) -> tuple[str, int, int]:
 def first_difference(a: Sequence[Event], b: Sequence[Event], tolerance_s: float) -> Difference:
     """The earliest event of either trace that has no counterpart in the other.
 
-    A counterpart is the same event (kind, packet and connection) at most `tolerance_s` away. The nth event of
-    a kind has only the nth of that kind as its counterpart, so no event has two. The order of different
-    events is free within the tolerance: two stacks take different times to answer.
+    A counterpart has the same kind, packet and connection, and a time at most `tolerance_s` away. Only the
+    nth events of a kind can be counterparts, so that each event has at most one. The order of different
+    events is free within the tolerance, because stacks differ in their response times.
     """
     left, right = (sorted(events, key=lambda e: e.time_s) for events in (a, b))
     pairs: list[tuple[int, int]] = []
@@ -127,8 +127,8 @@ def first_difference_of_stacks(
 ) -> Difference:
     """`first_difference` of a simulator's trace and a kernel's, from the first packet with data on.
 
-    The handshakes before it are left out, as not every TCP of the simulator has one. Where the kernel opens
-    the connection otherwise, the times of B count from this packet.
+    Handshakes are removed because not every TCP of the simulator has one. If the kernel's connection starts
+    at another time, the times of B are shifted accordingly.
     """
     a, b = (list(dropwhile(lambda event: event.is_bare, events)) for events in (a, b))
     later_s = b[0].time_s - a[0].time_s if a and b and _key(a[0]) == _key(b[0]) else 0.0
@@ -145,7 +145,7 @@ def _first_left_out(events: Sequence[Event], paired: Set[int]) -> Event | None:
 
 
 def events_of_columns(columns: Mapping[str, Any]) -> list[Event]:
-    """Events of a segments table as columns; those that `cwndlab trace` shows."""
+    """The events of a segments table given as columns, limited to those that `cwndlab trace` shows."""
     rows = zip(*(list(columns[name]) for name in _COLUMNS), strict=True)
     return [
         Event(int(time) / 1e9, str(event), int(segment), int(connection))
@@ -155,5 +155,5 @@ def events_of_columns(columns: Mapping[str, Any]) -> list[Event]:
 
 
 def events_of_table(segments: pa.Table) -> list[Event]:
-    """The same of a segments table in Arrow's form."""
+    """The events of a segments table given in Arrow's format, limited to those that `cwndlab trace` shows."""
     return events_of_columns(TableColumns(segments))

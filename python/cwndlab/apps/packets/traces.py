@@ -1,4 +1,4 @@
-"""Traces: what the study's observation point saw of one run, as CSV, as text, and for packet tools."""
+"""Traces of one run at the study's observation point, as CSV, as text, and for packet tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cwndlab.runs.single_run import OneCell
 if TYPE_CHECKING:
     from cwndlab.runs.kernel_side import KernelExecutor
 
-#: The events of a trace; others in the segments table are for other formats.
+#: The events in CSV and text traces; other events of the segments table are only in other formats.
 EVENTS = ("send", "retransmit", "ack", "dupack", "drop")
 
 
@@ -33,7 +33,7 @@ def _rows(view: WholeRun) -> list[tuple[int, str, int, Any]]:
 
 
 def seconds(time_ns: int) -> str:
-    """Nanoseconds as seconds to the microsecond, rounded half up without going through a float."""
+    """Nanoseconds as seconds with six decimals, rounded half up exactly."""
     microseconds = (time_ns + 500) // 1000
     return f"{microseconds // 1_000_000}.{microseconds % 1_000_000:06d}"
 
@@ -61,9 +61,9 @@ def _text(view: WholeRun) -> str:
     return "\n".join(lines) + "\n"
 
 
-#: Formats written here; the core writes the others.
+#: Formats that this module writes.
 TEXTS: dict[str, Callable[[WholeRun], str]] = {"csv": _csv, "text": _text}
-#: Written by the engine.
+#: Formats that the engine writes.
 TOOL_FORMATS = ("pcapng", "ns")
 FORMER_FORMATS = {"xplot": "write pcapng, of which `tcptrace -S` makes xplot files"}
 

@@ -1,4 +1,4 @@
-"""What a policy can do, by name."""
+"""The actions of policies, by name."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from cwndlab._core import CongestionControl
 
 from .features import FlowStep
 
-#: No action opens the window, or the pacing rate, further than this.
+#: Upper limits of the window and the pacing rate.
 MAX_WINDOW_BYTES = float(1 << 30)
 MAX_RATE_BPS = 1e12
-#: What the choices of `cwnd_choice` make of a window in segments (Indigo: Yan et al., USENIX ATC 2018).
+#: The window, in segments, for each choice of `cwnd_choice` (Indigo: Yan et al., USENIX ATC 2018).
 CHOICES: tuple[Callable[[float], float], ...] = (
     lambda segments: segments / 2,
     lambda segments: segments - 10,
@@ -23,7 +23,7 @@ CHOICES: tuple[Callable[[float], float], ...] = (
 
 
 class Action(NamedTuple):
-    """A way to act on a flow."""
+    """A way to change a flow's window or pacing rate."""
 
     meaning: str
     #: Number of discrete choices; 0 if the action is a number from -1 to 1.

@@ -1,4 +1,4 @@
-"""What a policy can observe: named features of the step of a flow that ends with this ACK."""
+"""The features that a policy can observe, computed from a step of its flow."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from cwndlab.base.errors import StudyError, nearest
 
 @dataclass(slots=True)
 class FlowStep:
-    """What a flow has seen since its policy last acted. The first step begins with the connection."""
+    """What a flow observed since its policy last acted. The first step begins with the connection."""
 
     start_s: float = 0.0
-    #: When the ACK arrived that ends the step.
+    #: The time of the ACK that ends the step.
     now_s: float = 0.0
     #: Payload bytes of a full segment.
     mss: int = 1
@@ -22,30 +22,30 @@ class FlowStep:
     cwnd_bytes: float = 0.0
     #: The pacing rate; None if the policy has set none.
     pacing_rate_bps: float | None = None
-    #: Bytes that ACKs of this step were the first to report as arrived.
+    #: Bytes newly reported as delivered by ACKs of this step.
     delivered_bytes: int = 0
     lost_bytes: int = 0
-    #: The delivered bytes that were marked CE.
+    #: Delivered bytes that were marked CE.
     ce_bytes: int = 0
-    #: Expired retransmission timers.
+    #: Number of expired retransmission timers.
     timeouts: int = 0
-    #: Bytes in the network at the end of the step, and at the end of the step before.
+    #: Bytes in flight at the end of the step, and at the end of the previous step.
     in_flight_bytes: int = 0
     former_in_flight_bytes: int = 0
-    #: Sum and number of the step's round-trip times.
+    #: Sum and number of the round-trip times measured in the step.
     rtt_sum_s: float = 0.0
     rtts: int = 0
     srtt_s: float = 0.0
-    #: Mean round-trip time of the step before; 0 in the first step.
+    #: Mean round-trip time of the previous step; 0 in the first step.
     former_rtt_s: float = 0.0
-    #: The delivery rate sample of the last ACK, and the largest of the connection at the end of any step.
+    #: The last ACK's delivery rate sample, and the largest such sample at the end of any step so far.
     rate_bps: float = 0.0
     max_rate_bps: float = 0.0
-    #: The smallest round-trip time of the connection; 0 before the first.
+    #: The least round-trip time of the connection; 0 before the first.
     min_rtt_s: float = 0.0
 
     def next(self) -> FlowStep:
-        """The step after this one, with nothing seen yet."""
+        """The next step, without observations."""
         return FlowStep(
             start_s=self.now_s,
             now_s=self.now_s,
@@ -66,28 +66,28 @@ class FlowStep:
 
     @property
     def rtt_s(self) -> float:
-        """Mean round-trip time of the step; the smoothed one if the step has none."""
+        """Mean round-trip time of the step; the smoothed RTT if the step has none."""
         return self.rtt_sum_s / self.rtts if self.rtts else self.srtt_s
 
     @property
     def throughput_bps(self) -> float:
-        """Delivered bits per second of the step; the delivery rate sample if the step has no length."""
+        """Delivered bits per second of the step; the delivery rate sample if the step has no duration."""
         return self.delivered_bytes * 8 / self.interval_s if self.interval_s > 0 else self.rate_bps
 
     @property
     def sent_bytes(self) -> int:
-        """Bytes sent in the step, with retransmissions."""
+        """Bytes sent in the step, retransmissions included."""
         sent = self.in_flight_bytes - self.former_in_flight_bytes + self.delivered_bytes + self.lost_bytes
         return max(sent, 0)
 
     @property
     def loss_share(self) -> float:
-        """Lost bytes among those delivered or lost."""
+        """Share of lost bytes among those delivered or lost."""
         return _ratio(self.lost_bytes, self.lost_bytes + self.delivered_bytes, 0.0)
 
     @property
     def rtt_gradient(self) -> float:
-        """Change of the mean round-trip time since the step before, per second."""
+        """Change of the mean round-trip time since the previous step, per second."""
         if not (self.former_rtt_s and self.rtts and self.interval_s > 0):
             return 0.0
         return (self.rtt_s - self.former_rtt_s) / self.interval_s
@@ -107,7 +107,7 @@ def _ratio(of: float, by: float, otherwise: float) -> float:
 
 
 def check_features(names: Iterable[str], key: str) -> None:
-    """StudyError, at this key, for a name that no feature has."""
+    """StudyError, at `key`, for an unknown feature."""
     for name in names:
         if name not in FEATURES:
             raise StudyError(f"there is no feature {name!r}", key=key, right=nearest(name, FEATURES))

@@ -1,4 +1,4 @@
-"""What a policy observes, how it acts, and when."""
+"""The interface of a policy: its observations, its actions, and when it acts."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .features import FEATURES, Feature, FlowStep, check_features
 
 #: An observation: the features of the last steps, the latest step last.
 Observation = NDArray[np.float32]
-#: Words for `every`; anything else is a time.
+#: Special values of `every`; all others are times.
 PER_ACK, PER_RTT = "ack", "rtt"
 
 
 @dataclass(frozen=True)
 class Interface:
-    """What a policy observes, how it acts, and when."""
+    """The observations and actions of a policy, and when it acts."""
 
     #: Names in `FEATURES`.
     observation: tuple[str, ...] = ("rate_ratio", "rtt_ratio", "loss_share", "cwnd_ratio")
     #: A name in `ACTIONS`.
     action: str = "cwnd_factor"
-    #: "ack", "rtt" (the smoothed round-trip time) or a time such as "30ms". A step ends with the
-    #: first ACK that arrives at least this long after the step began.
+    #: "ack", "rtt" (the smoothed round-trip time) or a time such as "30ms". A step ends with the first ACK
+    #: that arrives at least this long after the start of the step.
     every: str = PER_RTT
     #: Number of steps in an observation.
     history: int = 1
@@ -53,7 +53,7 @@ class Interface:
 
     @cached_property
     def interval_s(self) -> float | None:
-        """Length of a step in seconds; None for one round trip."""
+        """Least length of a step in seconds; None for one round trip."""
         if self.every == PER_RTT:
             return None
         if self.every == PER_ACK:
@@ -71,17 +71,17 @@ class Interface:
 
     @property
     def acts(self) -> Action:
-        """The action."""
+        """The action's definition."""
         return ACTIONS[self.action]
 
     def bounds(self) -> tuple[Observation, Observation]:
-        """The smallest and the largest observation."""
+        """The smallest and the largest possible observation."""
         low = [feature.low for feature in self.features] * self.history
         high = [feature.high for feature in self.features] * self.history
         return np.array(low, np.float32), np.array(high, np.float32)
 
     def observe(self, step: FlowStep, past: deque[list[float]]) -> Observation:
-        """The observation after a step, whose features are added to the earlier ones in `past`."""
+        """The observation after a step; adds the step's features to those of earlier steps in `past`."""
         row = []
         for _, low, high, value_of in self.features:
             value = value_of(step)
@@ -90,7 +90,7 @@ class Interface:
             past.extend([row] * self.history)
         past.append(row)
         past.popleft()
-        if self.history == 1:  # the quickest way
+        if self.history == 1:  # the fastest way
             return np.array(row, np.float32)
         return np.array([value for row in past for value in row], np.float32)
 
@@ -100,5 +100,5 @@ class Interface:
 
     @classmethod
     def from_json(cls, text: str) -> Interface:
-        """The interface of such a text."""
+        """The interface from the text of `to_json`."""
         return cls(**json.loads(text))

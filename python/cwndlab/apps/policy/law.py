@@ -1,4 +1,4 @@
-"""The congestion control that a policy decides."""
+"""The congestion control whose window a policy decides."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .interface import Interface, Observation
 
 
 class Policy(CongestionControl):
-    """A congestion control whose window is what a policy makes of it, in recovery too.
+    """A congestion control whose window is set by a policy, also during recovery.
 
     A subclass sets `interface` and defines `act`. The engine keeps loss detection, retransmission and timers.
-    After a timeout the window is one segment; apart from that only the policy changes it.
+    After a timeout, the window is one segment; otherwise only the policy changes it.
     """
 
     interface: ClassVar[Interface] = Interface()
@@ -36,12 +36,12 @@ class Policy(CongestionControl):
         return self.act(self.observe(step))
 
     def observe(self, step: FlowStep) -> Observation:
-        """The observation after a step; once per step."""
+        """The observation after a step; must be called once per step."""
         return self.interface.observe(step, self._past)
 
     @property
     def step(self) -> FlowStep:
-        """The step that has begun, with what has been seen so far."""
+        """The current step, with everything observed so far."""
         self._step.cwnd_bytes, self._step.pacing_rate_bps = self.cwnd_bytes, self.pacing_rate_bps
         return self._step
 
@@ -53,7 +53,7 @@ class Policy(CongestionControl):
         self._due_s = now_s + (self._interval_s or 0.0)
 
     def on_ack(self, ack: AckReport, /) -> None:
-        """Counts what the ACK reports; if it ends the step, acts."""
+        """Records what the ACK reports; acts if the ACK ends the step."""
         step, delivered = self._step, ack.delivered_bytes
         if not (delivered or self._past):
             return  # an end that has sent nothing does not act
@@ -82,9 +82,9 @@ class Policy(CongestionControl):
         self._due_s = step.now_s + (step.srtt_s if self._interval_s is None else self._interval_s)
 
     def on_loss(self, event: LossEvent, /) -> None:
-        """Nothing: the policy observes losses, and may act on them."""
+        """Does nothing: the policy observes losses, and may act on them."""
 
     def on_timeout(self, event: LossEvent, /) -> None:
-        """One segment (RFC 5681, section 3.1); the policy observes it with the next ACK."""
+        """Sets the window to one segment (RFC 5681, section 3.1); the next ACK lets the policy observe it."""
         self._step.timeouts += 1
         self.cwnd_bytes = float(event.mss)

@@ -1,4 +1,4 @@
-"""Policies in ONNX files. What they observe and how they act is metadata of the file."""
+"""Policies in ONNX files, whose metadata defines observations and actions."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from .law import Policy
 
 #: The key of the interface in the file's metadata.
 KEY = "cwndlab.interface"
-#: ONNX Runtime logs fatal errors only: what is wrong with a model is raised, and a loop may warn each time.
+#: Only fatal errors are logged: errors in a model are raised, and a loop in a model could log endlessly.
 SILENT = 4
 
 
 class OnnxPolicy(Policy):
-    """A policy that an ONNX model computes: its first output for one observation.
+    """A policy computed by an ONNX model: the first output for one observation.
 
-    For an action with choices, the output has a number for each, and the first of the largest is chosen.
+    For an action with choices, the output has a number for each; the first of the largest is chosen.
     """
 
     session: ClassVar[Any]
     #: Name of the file, for errors.
     file: ClassVar[str]
-    #: ONNX Runtime's options of each call; among them whether to end the one under way.
+    #: ONNX Runtime's options of each call, including `terminate`, which ends the current one.
     run_options: ClassVar[Any]
 
     def act(self, observation: Observation) -> float:
@@ -44,12 +44,12 @@ class OnnxPolicy(Policy):
             raise ValueError(f"{self.file}: {error}") from None
 
     def stop(self) -> None:
-        """Ends the computation under way, after which this model computes no more in this process."""
+        """Ends the current computation. The model cannot be used again in this process."""
         self.run_options.terminate = True
 
 
 def write_module(file: Path) -> str:
-    """The module of the policy in a file, with all of the file. StudyError if it cannot be read."""
+    """The text of a Python module that contains the policy in a file. StudyError if it cannot be read."""
     try:
         model = file.read_bytes()
     except OSError as error:
@@ -64,7 +64,7 @@ Policy = onnx_policy(b64decode("{b64encode(model).decode()}"), {file.name!r})
 
 
 def onnx_policy(model: bytes, file: str) -> type[OnnxPolicy]:
-    """The congestion control of a model. StudyError if it is no such model."""
+    """The congestion control for an ONNX model. StudyError if the model is invalid or lacks an interface."""
     try:
         import onnxruntime as ort
     except ImportError:
@@ -72,7 +72,7 @@ def onnx_policy(model: bytes, file: str) -> type[OnnxPolicy]:
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # runs are parallel already
     options.log_severity_level = SILENT
-    # Nothing of the model is computed before a run: there is no time limit here.
+    # Nothing of the model is computed before a run, because there is no time limit here.
     lazy = {"providers": ["CPUExecutionProvider"], "disabled_optimizers": ["ConstantFolding"]}
     try:
         session = ort.InferenceSession(model, options, **lazy)
@@ -91,7 +91,7 @@ def onnx_policy(model: bytes, file: str) -> type[OnnxPolicy]:
 
 
 def _check_sizes(session: Any, interface: Interface, file: str) -> None:
-    """StudyError if the model's input or output does not fit the interface."""
+    """StudyError if the size of the model's input or output does not match the interface."""
     shapes = {"input": (session.get_inputs(), len(interface.features) * interface.history)}
     shapes["output"] = (session.get_outputs(), interface.acts.choices or 1)
     for what, (ends, wanted) in shapes.items():
@@ -105,7 +105,7 @@ def _check_sizes(session: Any, interface: Interface, file: str) -> None:
 
 
 def write_interface(file: str | Path, interface: Interface) -> None:
-    """Adds to an ONNX file what its policy observes, how it acts and when, so that `--cc FILE` can run it.
+    """Adds the policy's interface to the metadata of an ONNX file, so that `--cc FILE` can run it.
 
     Raises:
         OutputError: the file cannot be read or written.
@@ -114,14 +114,14 @@ def write_interface(file: str | Path, interface: Interface) -> None:
     path = Path(file)
     entry = _field(1, KEY.encode()) + _field(2, interface.to_json().encode())
     try:
-        # ModelProto's field 14 is its repeated metadata; protobuf merges what is appended to a message.
+        # Field 14 of ModelProto is its repeated metadata; protobuf merges data that is appended to a message.
         path.write_bytes(path.read_bytes() + _field(14, entry))
     except OSError as error:
         raise OutputError(f"{path}: {error.strerror}") from None
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """A field of a protobuf message, of the wire type for bytes."""
+    """A protobuf field of the wire type for bytes."""
     return _varint(number << 3 | 2) + _varint(len(content)) + content
 
 

@@ -1,1 +1,1 @@
-"""Runs in processes, for congestion controls and metrics in Python, which hold its lock."""
+"""Runs in processes, for congestion controls and metrics in Python, which hold the interpreter lock."""

@@ -1,4 +1,4 @@
-"""Runs jobs in processes of this machine, for work that holds Python's lock."""
+"""Runs jobs in processes of this machine, for work that holds Python's interpreter lock."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from cwndlab.base.errors import CwndlabError
 from cwndlab.runs.executors.protocol import Job, Outcome, Progress, Stopped, Work, never_stop
 from cwndlab.runs.executors.threads import CHUNK_S, Threads
 
-#: How often a waiting thread asks whether to stop.
+#: Seconds between checks of a waiting thread whether to stop.
 POLL_S = 0.05
 
 
 @dataclass(frozen=True)
 class Processes:
-    """The executor for this machine with a process for each thread of `Threads`."""
+    """The executor for this machine that adds a process to each thread of `Threads`."""
 
     count: int | None = None
     chunk_s: float = CHUNK_S
     watcher: Progress = field(default_factory=Progress)
 
     def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
-        """Performs all jobs and delivers each outcome on the calling thread, as `Threads.execute` does."""
+        """Performs all jobs; delivers each outcome on the calling thread, like `Threads.execute`."""
         there = _There(work)
         try:
             Threads(self.count, self.chunk_s, self.watcher).execute(jobs, there, deliver)
@@ -40,7 +40,7 @@ class Processes:
 
 @dataclass
 class _There:
-    """The same work, done in a process that belongs to the calling thread."""
+    """The work, performed in a process that belongs to the calling thread."""
 
     work: Work
     own: threading.local = field(default_factory=threading.local)
@@ -66,7 +66,7 @@ class _There:
         except _Stopped:
             return
         except _Ended as ended:
-            # Which job brought it down is not known unless there is one.
+            # With several jobs, the one that killed the process is unknown.
             code = process.end()
             if len(jobs) == 1:
                 yield Outcome(jobs[0], {}, 0, error=ended.reason or f"its process ended with code {code}")
@@ -84,11 +84,11 @@ class _There:
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error
-    """The run was asked to stop while a process was at work."""
+    """The run was stopped while a process was working."""
 
 
 class _Ended(Exception):  # noqa: N818 - not an error of ours
-    """The process has ended before its jobs; why, if it says so."""
+    """The process ended before its jobs, with the reason if it reported one."""
 
     def __init__(self, reason: str | None) -> None:
         self.reason = reason
@@ -96,7 +96,7 @@ class _Ended(Exception):  # noqa: N818 - not an error of ours
 
 class _Worker:
     def __init__(self, work: Work) -> None:
-        # Sets of strings are iterated in the same order in every process.
+        # A fixed hash seed gives sets of strings the same order in every process.
         environment = {**os.environ, "PYTHONHASHSEED": "0"}
         command = [sys.executable, "-P", "-m", "cwndlab.apps.processes.worker"]
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
@@ -129,7 +129,7 @@ class _Worker:
             return found
 
     def end(self) -> int:
-        """Ends the process; its exit code."""
+        """Ends the process; returns its exit code."""
         for pipe in (self.child.stdin, self.child.stdout):
             assert pipe is not None
         if self.child.poll() is None:
@@ -141,7 +141,7 @@ class _Worker:
                 try:
                     pipe.close()
                 except BrokenPipeError:
-                    pass  # what was still to be written
+                    pass  # the pipe held unwritten data
         return code
 
     def _send(self, message: object) -> None:
@@ -150,7 +150,7 @@ class _Worker:
             pickle.dump(message, self.child.stdin)
             self.child.stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended; reading reports that
+            pass  # the process has ended; the reading thread reports it
 
     def _read(self) -> None:
         assert self.child.stdout is not None

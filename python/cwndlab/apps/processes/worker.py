@@ -1,4 +1,4 @@
-"""The other end of `processes`: performs the jobs that come on standard input, with the user's code."""
+"""The worker process of `processes`: performs jobs from standard input, with the user's code."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from cwndlab.base.errors import CwndlabError
 from cwndlab.base.usercode import describe_error, error_place
 from cwndlab.runs.executors.protocol import Job, Outcome, Stopped, Work
 
-#: What the user's code may use in addition to the budget of a run.
+#: Memory for the user's code, in addition to the budget of a run.
 SPARE_BYTES = 512 << 20
 #: The exit code of a process that has reported why it ends.
 REPORTED = 3
 
 
 def main() -> None:
-    """Until standard input ends. What is printed meanwhile goes to standard error.
+    """Performs jobs until standard input ends. Output of the user's code goes to standard error.
 
-    A reply is the outcomes of some jobs, with an error that ends the run; before it may come the share that
-    is done of the run under way. The last one may be the reason why the process ends.
+    A reply is a pair: outcomes of jobs, and an error that ends the run or None. Before it, the completed
+    share of the current run may be sent several times. Instead, the reason why the process ends may be sent.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends this one
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)  # the requests are not for the user's code to read
+    os.dup2(nothing, 0)  # the user's code must not read the requests
 
     replying = threading.Lock()  # the thread that watches the user's code may end this process at any time
 
@@ -84,13 +84,13 @@ def _end_with_parent(parent: int) -> None:
 
 
 def _no_fork(event: str, _: tuple[object, ...]) -> None:
-    """A copy of this process would send replies of its own."""
+    """Rejects forks: a copy of this process would send its own replies."""
     if event in ("os.fork", "os.forkpty"):
         raise RuntimeError("a law or a metric must not fork")
 
 
 def _limit_memory(work: Work) -> None:
-    """Makes the user's code fail with MemoryError before the machine has no memory left."""
+    """Limits memory so that the user's code fails with MemoryError before the machine runs out of memory."""
     if sys.platform != "linux":
         return
     import resource

@@ -1,1 +1,1 @@
-"""What there is: metrics, knobs, queues, applications and impairments."""
+"""Listings of metrics, knobs, queues, applications and impairments."""

@@ -23,7 +23,7 @@ from cwndlab.study.measures import ALIASES
 if TYPE_CHECKING:
     from cwndlab.metrics import Metric
 
-#: Keys that a study does not write: the unit that a limit has.
+#: Keys that users do not write in a study: the unit is part of a limit.
 _IMPLIED = ("unit",)
 
 
@@ -40,18 +40,18 @@ def list_studies(json_: JsonOption = False) -> None:
 
 @dataclass(frozen=True)
 class Section:
-    """All kinds of one part of a study."""
+    """All kinds of one part of a study, such as queues."""
 
     what: str
     plural: str
     intro: str
-    #: Pages of docs/models/ by kind; any other kind has `page`, or the page of its own name.
+    #: Pages in docs/models/ by kind; other kinds use `page`, or the page with the kind's name.
     pages: Mapping[str, str] = field(default_factory=dict)
     page: str | None = None
 
     @cached_property
     def kinds(self) -> Mapping[str, Mapping[str, Any]]:
-        """What there is to know of each kind, by its name."""
+        """The name, description and keys of each kind, by name."""
         return {name: _described(name, kind) for name, kind in engine_kinds(self.what).items()}
 
 
@@ -70,19 +70,19 @@ def _described(name: str, kind: EngineKind) -> dict[str, Any]:
 
 
 def _listed_one_line(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    """The words that a key takes, if they are listed."""
+    """The allowed values of a key as a sentence, if they are enumerated."""
     listed = definitions.get(value.get("$ref", "").rpartition("/")[2], {})
     words = listed.get("enum") or [one["const"] for one in listed.get("oneOf", ()) if "const" in one]
     return f" One of {', '.join(map(json.dumps, words))}." if words else ""
 
 
 def _one_line(text: str) -> str:
-    """A doc comment in one line, without its links."""
+    """A doc comment on one line, without its links."""
     return re.sub(r"\[(`[^`]*`)\](\([^)]*\))?", r"\1", " ".join(text.split()))
 
 
 def _default_text(key: str, value: object) -> str:
-    """A default as a study writes it; nothing for what is absent without it."""
+    """A default as written in a study; "" for None."""
     if value is None:
         return ""
     if isinstance(value, dict) and value.get("kind") == "fixed":
@@ -127,7 +127,7 @@ def _knob_names() -> list[str]:
 
 
 def _argument(names: Callable[[], list[str]]) -> Any:
-    """A name of the list, which the shell completes."""
+    """An optional name argument with shell completion."""
     return typer.Argument(
         metavar="[NAME]",
         help="show everything about this one",
@@ -216,7 +216,7 @@ def _show(section: Section, name: str | None, as_json: bool) -> None:
 
 
 def _mark(words: Mapping[str, Any]) -> str:
-    """What follows the description of a key: that it is required, or its default."""
+    """The text after a key's description: "(required)" or the default."""
     if words["required"]:
         return " (required)"
     return f" (default {words['default']})" if words["default"] else ""
@@ -226,7 +226,7 @@ def _mark(words: Mapping[str, Any]) -> str:
 
 
 def metric_options(metric: Metric) -> dict[str, tuple[str, str | None]]:
-    """Each option's type in words, and its default as TOML (None: required; "": none)."""
+    """The type of each option in words, and its default as TOML (None: required; "": no default)."""
     hints = get_type_hints(metric.measure)
     return {
         p.name: (_type(hints[p.name]), None if p.default is p.empty else _value(p.default))
@@ -275,7 +275,7 @@ def _metric_data(metric: Metric) -> dict[str, Any]:
 
 
 def metric_facts(metric: Metric) -> list[tuple[str, str]]:
-    """Its unit, range, form and tables in words."""
+    """The unit, range, form and tables of a metric, in words."""
     return [
         ("unit", "none (a plain number)" if metric.unit == "1" else metric.unit),
         ("range", _range(metric)),

@@ -39,14 +39,14 @@ def _subclasses(kind: type[BaseModel]) -> list[type[BaseModel]]:
 
 
 def _write_defaults(properties: dict[str, Any], model: type[BaseModel]) -> None:
-    """Defaults as a file has them: pydantic gives those of quantities in base units, without their unit."""
+    """Writes defaults as in a study file; pydantic's defaults of quantities lack the unit."""
     for key, value in model.model_construct().model_dump(mode="json", warnings=False).items():
         if key in properties and "default" in properties[key]:
             properties[key]["default"] = value
 
 
 def _used(schema: dict[str, Any], start: Any) -> set[str]:
-    """Names of the definitions that `start` leads to."""
+    """Names of the definitions that are reachable from `start`."""
     found: set[str] = set()
     todo = [start]
     while todo:
@@ -63,7 +63,7 @@ def _used(schema: dict[str, Any], start: Any) -> set[str]:
 
 
 def _or_reference(definition: dict[str, Any]) -> dict[str, Any]:
-    """A number or truth value may be a reference too: "$webs" or "= 2 * webs"."""
+    """The definition extended by references such as "$webs" or "= 2 * webs", for numbers and booleans."""
     if definition.get("type") in ("integer", "number", "boolean"):
         reference = {"type": "string", "pattern": r"^(\$|=)"}
         kept: dict[str, Any] = {
@@ -74,7 +74,7 @@ def _or_reference(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """The text of `study.schema.json`, which a test keeps current."""
+    """The text of `study.schema.json`; a test keeps the file current."""
     return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
 
 

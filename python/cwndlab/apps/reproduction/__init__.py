@@ -1,1 +1,1 @@
-"""How the numbers of a reproduction differ from its paper's, and what may explain that."""
+"""Differences between the numbers of a reproduction and its paper's, and possible explanations."""

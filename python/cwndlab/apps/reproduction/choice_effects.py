@@ -1,8 +1,8 @@
-"""What choices that a paper left open change: tables, claims, and the numbers that are not the paper's.
+"""The effects of choices that a paper left open: on tables, claims, and numbers that differ from the paper's.
 
-Each choice alone moves tables and claims, and so do combinations. A choice moves a number if the interval of
-the difference, with the choice less without it, leaves out 0. The intervals of all choices that were run on a
-number share the 5 % of being wrong by chance.
+Each choice alone and combinations of choices change tables and claims. A choice moves a number if the
+interval of the difference (with minus without the choice) excludes 0. The intervals of all choices that were
+run for a number share an error probability of 5 %.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from cwndlab.study.cells import CellInfo
     from cwndlab.study.outputs import Column
 
-#: A number is near zero below this share of the largest of its quantity in the table.
+#: A number is near zero if it is below this share of the largest number of its quantity in the table.
 NEAR_ZERO = 0.05
 
 _JUDGED = (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)
-"""Claims of a suspect source say nothing about the model, whatever their verdict."""
+"""Verdicts that count; others, as for claims of a suspect source, say nothing about the model."""
 
 
 class ChoiceOutcome(NamedTuple):
@@ -45,32 +45,32 @@ class ChoiceOutcome(NamedTuple):
 class Shift(NamedTuple):
     """How far a choice moves the numbers of a table.
 
-    Relative to the base, |value / base - 1|; where the base is near zero among the numbers of its quantity,
-    or they have both signs, a ratio says nothing and the difference is given.
+    Values are relative to the base, |value / base - 1|. If the base is near zero for its quantity, or the
+    quantity's numbers have both signs, the difference is used instead.
     """
 
     run: int
-    """Numbers that both the choice and the base have."""
+    """Count of numbers that both the choice and the base have."""
     of: int
-    """Numbers of the base."""
+    """Count of numbers of the base."""
     median: float
     largest: float
     differences: Mapping[str, float]
-    """Unit -> largest difference where the base is near zero."""
+    """The largest difference by unit, for numbers near zero."""
 
 
 class Effect(NamedTuple):
-    """What one choice moves."""
+    """The effects of one choice."""
 
     choice: Variation
     claims_held: int
-    """Claims that hold."""
+    """Count of claims that hold."""
     checked: int
-    """Claims that could be evaluated."""
+    """Count of claims that could be evaluated."""
     changed: tuple[str, ...]
-    """Claims whose verdict differs from the base study's."""
+    """Ids of claims whose verdict differs from the base study's."""
     shift: Mapping[str, Shift]
-    """Table -> how far its numbers move."""
+    """How far the numbers move, by table."""
 
 
 def effects(
@@ -90,11 +90,11 @@ def effects(
 
 
 Verdicts: TypeAlias = Counter[Verdict]
-"""How often a claim had each verdict under choices."""
+"""How often a claim had each verdict under different choices."""
 
 
 def claim_verdicts(outcomes: Sequence[ChoiceOutcome]) -> dict[str, tuple[Verdicts, Verdicts]]:
-    """Claim -> its verdicts under the single choices, and under the combinations."""
+    """For each claim, its verdicts under single choices, and under combinations."""
     counts: dict[str, tuple[Verdicts, Verdicts]] = {}
     for outcome in outcomes:
         for claim in outcome.claims:
@@ -126,7 +126,7 @@ def _shift(before: JudgedTable, after: JudgedTable | None) -> Shift:
 
 
 def _small_sizes(estimates: Sequence[Estimate]) -> dict[str, float]:
-    """Quantity -> up to which size its numbers are compared by their difference."""
+    """For each quantity, the size up to which its numbers are compared by difference."""
     by_quantity: dict[str, list[float]] = {}
     for estimate in estimates:
         by_quantity.setdefault(estimate.quantity, []).append(estimate.value)
@@ -138,43 +138,43 @@ def _small_sizes(estimates: Sequence[Estimate]) -> dict[str, float]:
     return found
 
 
-#: Verdicts of numbers that ask for an explanation.
+#: Verdicts of numbers that need an explanation.
 UNEXPLAINED = (Verdict.DIFFERS, Verdict.TREND)
 
 
 class Move(NamedTuple):
-    """A number under one choice."""
+    """The effect of one choice on a number."""
 
     axis: str
     value: str
     number: float
-    """Ours with the choice."""
+    """The study's number with the choice."""
     change: Interval
-    """With the choice less without it."""
+    """The number with the choice minus the number without it."""
     closed: float
-    """Which share of the difference from the published value the change makes up; negative if it adds to it.
+    """Share of the difference from the published value that the change removes; negative if it adds to it.
 
-    More than 1 if the number ends on the other side of the published value.
+    Above 1, the number ends on the other side of the published value.
     """
     verdict: Verdict | None
-    """Of the number with the choice."""
+    """The verdict of the number with the choice."""
 
     @property
     def nearer(self) -> bool:
-        """Whether the number comes nearer to the published value."""
+        """Whether the choice brings the number nearer to the published value."""
         return 0.0 < self.closed < 2.0
 
 
 class Moves(NamedTuple):
-    """A number that is not the paper's, and the choices that move it."""
+    """A number that differs from the paper's, and the choices that move it."""
 
     cell: JudgedCell
     tried: int
-    """Choices that were run on it."""
+    """Count of choices that were run for the number."""
     undecided: bool
     """Whether there are too few replicates for an interval of any change."""
     moves: tuple[Move, ...]
-    """Those that move it, the one that ends nearest to the published value first."""
+    """The choices that move the number; the one that ends nearest to the published value first."""
 
     @property
     def nearer(self) -> tuple[Move, ...]:
@@ -185,12 +185,12 @@ class Moves(NamedTuple):
 def find_moves(
     table: JudgedTable, results: Results, outcomes: Sequence[ChoiceOutcome]
 ) -> dict[tuple[int, int], Moves]:
-    """The numbers of a table that differ from the paper's or only follow its trend: row and column of each.
+    """For numbers that differ from the paper's or only follow its trend: the choices, by (row, column).
 
     Args:
-        table: as it is judged by the study's own results.
-        results: these.
-        outcomes: the study under each choice; combinations of choices are not looked at.
+        table: the table as judged by the study's own results.
+        results: the study's own results.
+        outcomes: the study under each choice; combinations of choices are ignored.
 
     """
     single = [outcome for outcome in outcomes if not outcome.choice.combined]
@@ -227,7 +227,7 @@ def _moves(
 
 
 def _change(column: Column, cell: CellInfo, base: Results, varied: Results, level: float) -> Interval:
-    """What a column shows with a choice less what it shows without it."""
+    """The change of a column's number: with the choice minus without it."""
     own, theirs = (number_of_cell(of, cell, column.quantity, column.compare) for of in (base, varied))
     if np.array_equal(own.derived.values, theirs.derived.values, equal_nan=True):
         return Interval(0.0, 0.0, 0.0, max(1, own.derived.n or 1), "equal runs")

@@ -1,4 +1,4 @@
-"""What a report says about numbers that are not the paper's, and what `RunResult.discrepancies` gives."""
+"""A report's explanations of numbers that differ from the paper's; also for `RunResult.discrepancies`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from .discrepancies import (
 
 
 def view(judged: Judged, variations: Sequence[Variation], source: Recorded | None) -> DifferencesView:
-    """What the report shows.
+    """The differences as the report shows them.
 
     Args:
-        judged: the study.
+        judged: the judged study.
         variations: its results under each choice that was run.
-        source: the runs, some of which are simulated again to find where time goes; None: without.
+        source: the runs, some of which are repeated to obtain time budgets; None: no time budgets.
 
     """
     outcomes = _outcomes(judged, variations)
@@ -39,7 +39,7 @@ def view(judged: Judged, variations: Sequence[Variation], source: Recorded | Non
     explained = explained_text(in_table_order(found), judged.outputs.choices, run=bool(outcomes))
     if not outcomes:
         return DifferencesView(explained=explained)
-    # Those that differ get time budgets, which take time; those that follow the trend none.
+    # Time budgets take time, so numbers that only follow the trend get none.
     reasons: dict[str, dict[tuple[int, int], Reason]] = {table: {} for table in found}
     for table, numbers in found.items():
         for at, apart in numbers.items():
@@ -53,14 +53,14 @@ def view(judged: Judged, variations: Sequence[Variation], source: Recorded | Non
 def discrepancies_of_cells(
     judged: Judged, variations: Sequence[Variation], cells: Collection[str], source: Recorded | None
 ) -> list[Discrepancy]:
-    """The numbers of these cells that are not the paper's; with a source, where the time of objects goes."""
+    """The numbers of these cells that differ from the paper's; with a source, they include time budgets."""
     found: Discrepancies = discrepancies(judged, _outcomes(judged, variations))
     mine = [each for each in in_table_order(found) if each.cell in cells]
     return [_with_mean_times(source, each, variations) for each in mine]
 
 
 def _outcomes(judged: Judged, variations: Iterable[Variation]) -> list[ChoiceOutcome]:
-    """What each choice makes of the tables and claims."""
+    """The judged tables and claims under each choice."""
     varied = ((variation, judge(judged.outputs, variation.results)) for variation in variations)
     return [ChoiceOutcome(variation, other.grids, other.claims) for variation, other in varied]
 
@@ -68,7 +68,7 @@ def _outcomes(judged: Judged, variations: Iterable[Variation]) -> list[ChoiceOut
 def _with_mean_times(
     source: Recorded | None, discrepancy: Discrepancy, variations: Iterable[Variation]
 ) -> Discrepancy:
-    """The discrepancy with where its objects' time goes, without and with the choice that explains most."""
+    """The discrepancy with time budgets of its objects, without and with the choice that explains most."""
     key = discrepancy.budget_key
     if key is None or source is None:
         return discrepancy
@@ -79,7 +79,7 @@ def _with_mean_times(
 
 
 def _choices_text(single: Verdicts, combined: Verdicts) -> str:
-    """Under how many of the choices that the paper leaves open a claim holds."""
+    """Under how many of the choices that the paper leaves open a claim holds, in a sentence."""
     parts = [
         f"holds under {of[Verdict.HOLDS]} of {of.total()} {what}, fails under {of[Verdict.FAILS]}"
         for of, what in ((single, "single changes"), (combined, "combinations"))
@@ -89,7 +89,7 @@ def _choices_text(single: Verdicts, combined: Verdicts) -> str:
 
 
 def _sensitivity(judged: Judged, outcomes: Sequence[ChoiceOutcome]) -> SensitivityView:
-    """How far each choice moves each table, and which claims hold then."""
+    """How far each choice moves each table, and how many claims hold with it."""
     found = effects(judged.grids, judged.claims, outcomes)
     run = [table for table in judged.grids if any(effect.shift[table.id].run for effect in found)]
     rows = []
@@ -104,7 +104,7 @@ def _sensitivity(judged: Judged, outcomes: Sequence[ChoiceOutcome]) -> Sensitivi
 
 
 def _shift_text(shift: Shift) -> str:
-    """A table's shift in words."""
+    """The shift of a table's numbers, in words."""
     if not shift.run:
         return "not run"
     words = []

@@ -1,4 +1,4 @@
-"""Numbers that are not the paper's, each with what was measured that may explain it."""
+"""Numbers that differ from the paper's, each with measurements that may explain it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from cwndlab.stats.verdict import Verdict, relative_difference
 if TYPE_CHECKING:
     from cwndlab.report.judge import Judged
 
-#: So many of the choices that move a number are named.
+#: Most choices to name among those that move a number.
 NAMED = 3
 
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """A published number that ours differs from, or only follows in its trend."""
+    """A published number that the study's number differs from, or agrees with only in its trend."""
 
     table: str
     cell: str
@@ -31,21 +31,21 @@ class Discrepancy:
     published: float
     verdict: Verdict
     moves: Moves
-    #: Which objects' time the quantity measures: "page", "file", …; empty if it measures something else.
+    #: The kind of object whose time the quantity measures ("page", "file", …); empty for other quantities.
     kind: str = ""
-    #: Their traffic entry; empty: all.
+    #: The traffic entry of the objects; empty for all entries.
     traffic: str = ""
-    #: Where the mean time of its objects goes (`budget_text`), if that was asked for and is known.
+    #: The mean time budgets of the objects (`budget_text`); None if not requested or unknown.
     budgets: str | None = None
 
     @property
     def explained(self) -> bool:
-        """Whether at least one choice that was run brings it nearer to the published number."""
+        """Whether at least one choice that was run brings the number nearer to the published one."""
         return bool(self.moves.nearer)
 
     @property
     def summary(self) -> str:
-        """What the choices do to it, in a few words."""
+        """The effect of the choices, in a few words."""
         moves = self.moves
         if not moves.tried:
             return "no choice was run"
@@ -59,7 +59,7 @@ class Discrepancy:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What was measured, in sentences."""
+        """The measurements, in sentences."""
         moves = self.moves
         if not moves.tried:
             return ("No choice that the paper leaves open was run for this number.",)
@@ -79,14 +79,14 @@ class Discrepancy:
 
     @property
     def budget_key(self) -> BudgetKey | None:
-        """Whose time budgets explain it, without and with the choice that explains most.
+        """The objects whose time budgets, without and with the best choice, explain the discrepancy.
 
-        None if the quantity is no time or no choice brings it nearer.
+        None if the quantity is no time, or no choice brings it nearer.
         """
         return BudgetKey(self.cell, self.kind, self.traffic) if self.kind and self.moves.nearer else None
 
     def _words(self, move: Move) -> str:
-        """A choice and what it does."""
+        """A choice and its effect."""
         unit = f" {self.unit}" if self.unit else ""
         change = move.change
         by = f"{'+' if change.value > 0 else ''}{number(change.value)}"
@@ -104,7 +104,7 @@ class Discrepancy:
         return "\n".join([head, *(f"  {line}" for line in self.lines)])
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON; null stands for what could not be measured.
+        """The discrepancy as a dictionary for JSON; null stands for values that could not be measured.
 
         >>> [apart.to_dict() for apart in run.discrepancies()]  # without published numbers
         []
@@ -137,7 +137,7 @@ class Discrepancy:
 
 
 def budget_text(discrepancy: Discrepancy, before: MeanTimes, after: MeanTimes) -> str:
-    """Where the mean time of its objects goes, without and with the choice that explains most."""
+    """The mean time budget of the objects, without and with the choice that explains most, in a sentence."""
     best = discrepancy.moves.nearer[0]
     return (
         f"With {best.axis} = {best.value} the mean {discrepancy.kind} of the first run takes "
@@ -146,12 +146,12 @@ def budget_text(discrepancy: Discrepancy, before: MeanTimes, after: MeanTimes) -
     )
 
 
-#: Table -> row and column -> what is known of a number that is not the paper's.
+#: Discrepancies by table, and by (row, column).
 Discrepancies: TypeAlias = Mapping[str, Mapping[tuple[int, int], Discrepancy]]
 
 
 def discrepancies(judged: Judged, outcomes: Sequence[ChoiceOutcome]) -> Discrepancies:
-    """The numbers of judged tables that are not the paper's, with what each choice makes of them."""
+    """The numbers of judged tables that differ from the paper's, with the effect of each choice."""
     found: dict[str, dict[tuple[int, int], Discrepancy]] = {}
     for table in judged.grids:
         for at, moves in find_moves(table, judged.results, outcomes).items():
@@ -173,16 +173,16 @@ def discrepancies(judged: Judged, outcomes: Sequence[ChoiceOutcome]) -> Discrepa
 
 
 def in_table_order(found: Discrepancies) -> list[Discrepancy]:
-    """In the order of the tables."""
+    """The discrepancies in the order of the tables."""
     return [one for table in found.values() for one in table.values()]
 
 
 def explained_text(found: Sequence[Discrepancy], choices: int, *, run: bool) -> str:
-    """How many numbers have an explanation; empty where a study has no choices to explain them by.
+    """A sentence on how many numbers have an explanation; empty if the study has no choices.
 
     Args:
-        found: the numbers.
-        choices: how many sensitivity axes the study has.
+        found: the discrepancies.
+        choices: the number of sensitivity axes of the study.
         run: whether any of them was run.
 
     """

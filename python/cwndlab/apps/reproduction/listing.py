@@ -30,7 +30,7 @@ COLUMNS = ("time_s", "event", "acked_packet", "sent_packets")
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a listing: an event and the packets sent in answer."""
+    """A line of a listing: an event, and the packets sent in response."""
 
     time_s: float
     event: str
@@ -40,7 +40,7 @@ class Line:
 
 @dataclass(frozen=True)
 class PublishedLine:
-    """A line as the paper prints it."""
+    """A published line."""
 
     number: int
     axes: Mapping[str, Scalar]
@@ -51,7 +51,7 @@ class PublishedLine:
 
 
 class JudgedListing(NamedTuple):
-    """The published lines, and the time of each in each variant as a number of a table: `cells[i][variant]`.
+    """The published lines, and the time of each in each variant as a table's number: `cells[i][variant]`.
 
     The number has no interval. It has no judgement in a variant that is only shown.
     """
@@ -62,7 +62,7 @@ class JudgedListing(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Of the study's listing."""
+        """The id of the study's listing."""
         return self.spec.id
 
     def view(self, words: Labels) -> ListingView:
@@ -71,10 +71,10 @@ class JudgedListing(NamedTuple):
 
 
 def lines_of_trace(segments: Columns, answer_s: float = 0.0) -> list[Line]:
-    """The first connection at its sender as lines: the start, then each acknowledgment and what it let out.
+    """The first connection at its sender as lines: the start, then each acknowledgment and what it released.
 
-    `segments` is the record table seen at the sender; sends belong to the acknowledgment of the same time,
-    on a real stack to one that came at most `answer_s` before.
+    `segments` is the record table of the sender. Packets belong to the acknowledgment at the same time or, on
+    a real stack, to one at most `answer_s` before.
     """
     lines: list[Line] = []
     for time_ns, event, segment, flow in zip(
@@ -101,10 +101,10 @@ def lines_of_trace(segments: Columns, answer_s: float = 0.0) -> list[Line]:
 
 
 def judge_listing(spec: Listing, results: Results, folder: Path, marks: Sequence[Mark]) -> JudgedListing:
-    """Finds for every published line the measured one and judges its time.
+    """Finds the measured counterpart of each published line, and judges its time.
 
-    A line's counterpart is the same event on the same packet for the same time (the second duplicate of
-    6, say), so that one line more or less does not shift all the others.
+    The counterpart is the same occurrence of the same event on the same packet, such as the second duplicate
+    ACK of packet 6, so that a missing line does not shift all others.
     """
     what = f"tables.{spec.id}"
     needed = [*(("published", name) for name in COLUMNS), *(("axes", name) for name in spec.axes)]
@@ -178,7 +178,7 @@ def _judge(
     variant: int,
     marks: Sequence[Mark] | None,
 ) -> JudgedCell:
-    """The time of a line in one variant; without `marks` it is only shown."""
+    """The judged time of a line in one variant; without `marks` it has no judgement."""
     at = measured.time_s if measured else math.nan
     what = f"time of line {line.number}: {line.event}" + ("" if line.acked is None else f" {line.acked}")
     interval = Interval(at, at, at, int(measured is not None), EXACT if measured else NOT_MEASURABLE)
@@ -236,7 +236,7 @@ def _lay_out(judged: JudgedListing, words: Labels) -> ListingView:
 
 
 def _first_differences(headings: Sequence[str], judged: JudgedListing) -> list[str]:
-    """The first line of each variant that differs from the paper's: what comes later may follow from it."""
+    """The first line of each variant that differs from the paper's; later differences may follow from it."""
     first: dict[int, str] = {}
     for line, cells in zip(judged.published, judged.cells, strict=True):
         for at, cell in enumerate(cells):
@@ -248,7 +248,7 @@ def _first_differences(headings: Sequence[str], judged: JudgedListing) -> list[s
 
 
 def event_text(line: PublishedLine) -> str:
-    """A line's event in a few words: `ack 6 → sends 12 13`."""
+    """The event of a line in a few words: `ack 6 → sends 12 13`."""
     text = line.event if line.acked is None else f"{line.event} {line.acked}"
     if line.sent:
         text += f" → sends {' '.join(map(str, line.sent))}"

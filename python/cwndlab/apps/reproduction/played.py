@@ -1,15 +1,15 @@
-"""What the verdicts would be if the paper were one more set of our own runs.
+"""Verdicts if the paper were one more set of our own runs.
 
-Published numbers share runs: one run gives a delay, a utilization and a drop rate, and one base run enters
-each change against it. How many of them are incompatible by chance therefore follows no binomial law. Here
-some runs of each cell take the place of the paper's, and all published numbers are computed from these and
-judged against the runs that are left. If the source did not pair its runs, those of each cell are drawn
-independently of the other cells'. Rounding is drawn evenly over its width. What many such draws give is the
-distribution that the paper's own count is compared with.
+Published numbers share runs: one run yields a delay, a utilization and a drop rate, and one base run enters
+each change relative to it. The number of incompatibilities by chance is therefore not binomial. Here, some
+runs of each cell take the place of the paper's. All published numbers are computed from these and judged
+against the remaining runs. If the source did not pair its runs, those of each cell are drawn independently.
+Rounding is drawn uniformly over its width. Many such draws give the distribution that the paper's own count
+is compared with.
 
-The same draws test means of changes, which single numbers are too noisy to show: whether the mean over some
-lines of a table lies where those of the draws lie, and all means together (the sum of their squared
-distances, each in standard deviations).
+The same draws test means of changes, since single numbers are too noisy: whether the mean over some lines of
+a table lies within the range of the draws, and all means together (the sum of their squared distances, each
+in standard deviations).
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from cwndlab.study.cells import CellInfo
 
 DRAWS = 400
-"""How often our runs take the place of the paper's."""
+"""Number of draws."""
 
 FEWEST_LEFT = 2
-"""Replicates from which a number is predicted here: that is a poor prediction, but not a wrong one."""
+"""The least replicates from which a number is predicted; the prediction is then poor, but valid."""
 
 FEWEST_DRAWN = 5
-"""Replicates from which the draws alone say how many numbers are incompatible by chance.
+"""The least replicates for which the draws alone give the number of incompatibilities by chance.
 
 Three runs of a cell give three draws of its numbers, which may all be compatible although one in twenty is
-not. Then the range reaches at least as far as that of a binomial count at 5 %.
+not. With fewer replicates, the range therefore includes that of a binomial count at 5 %.
 """
 
 SEED = 2026
@@ -53,27 +53,27 @@ Taken: TypeAlias = tuple[int, ...]
 
 
 class MeanChange(NamedTuple):
-    """The mean of some published changes next to that of our runs."""
+    """The mean of some published changes, compared with that of our runs."""
 
     table: str
     group: str
-    """The lines meant, as "webs: 8"."""
+    """The lines that are averaged, as "webs: 8"."""
     numbers: int
     published: float
     measured: float
     low: float
     high: float
-    """Where 95 % of such means would lie if the paper's runs were like ours."""
+    """The 95 % range of such means if the paper's runs were like ours."""
     unit: str
 
     @property
     def compatible(self) -> bool:
-        """Whether the published mean lies there."""
+        """Whether the published mean lies in this range."""
         return self.low <= self.published <= self.high
 
     @property
     def text(self) -> str:
-        """The line of a report."""
+        """The comparison as a line of a report."""
         unit = f" {self.unit}" if self.unit else ""
         verdict = "compatible" if self.compatible else "incompatible"
         return (
@@ -83,15 +83,15 @@ class MeanChange(NamedTuple):
 
 
 class JointTest(NamedTuple):
-    """All means of changes together."""
+    """The test of all means of changes together."""
 
     means: tuple[MeanChange, ...]
     p: float
-    """The share of draws whose means lie at least as far from ours as the published ones."""
+    """Share of draws whose means are at least as far from ours as the published means."""
 
     @property
     def text(self) -> str:
-        """The line below the means."""
+        """The result as a line below those of the means."""
         apart = sum(not mean.compatible for mean in self.means)
         chance = f"p < {2 / (DRAWS + 1):.1g}" if self.p < 2 / (DRAWS + 1) else f"p = {self.p:.2g}"
         are = "is" if apart == 1 else "are"
@@ -101,24 +101,24 @@ class JointTest(NamedTuple):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The means, and the line below them."""
+        """The lines of the means, and the line of the joint test."""
         return (*(mean.text for mean in self.means), self.text)
 
 
 class _Play(NamedTuple):
-    """One number as a draw gives it."""
+    """One number in one draw."""
 
     value: float
-    """From the runs that take the paper's place."""
+    """The value from the runs that take the paper's place."""
     left: float
-    """From the others."""
+    """The value from the remaining runs."""
     low: float
     high: float
 
 
 @dataclass(frozen=True, eq=False)
 class _Number:
-    """A published number that can be played."""
+    """A published number that can be computed from draws."""
 
     asked: Asked
     cells: tuple[str, str | None]
@@ -139,7 +139,7 @@ class _Number:
         return self.known[mine, theirs]
 
     def _runs(self) -> int:
-        """As many runs as the paper averaged, at most half of ours."""
+        """The number of runs that the paper averaged, but at most half of ours."""
         n = min(len(one.runs) for one in (self.own, self.base) if one is not None and not one.exact)
         return max(1, min(self.asked.runs, n // 2))
 
@@ -152,7 +152,7 @@ class _Number:
 
 
 def _divide(sample: Sample, taken: Taken) -> tuple[Sample, Sample]:
-    """The replicates that are left, and those taken; a cell without randomness gives its value to both."""
+    """The remaining replicates and those taken; a cell without randomness gives its value to both."""
     if sample.exact:
         return sample, sample
     left = sample.runs.copy()
@@ -162,14 +162,14 @@ def _divide(sample: Sample, taken: Taken) -> tuple[Sample, Sample]:
 
 @dataclass(frozen=True, eq=False)
 class PlayedPaper:
-    """The published numbers of these tables, and what they would be if the paper's runs were ours."""
+    """The published numbers of these tables, and their distribution if the paper's runs were like ours."""
 
     tables: Sequence[JudgedTable]
     results: Results
 
     @cached_property
     def _numbers(self) -> dict[tuple[str, tuple[object, ...], int], _Number]:
-        """By table, row and column."""
+        """The numbers by table, row and column."""
         found: dict[tuple[str, tuple[object, ...], int], _Number] = {}
         cells = {cell.id: cell for cell in self.results.cells}
         for table in self.tables:
@@ -198,9 +198,9 @@ class PlayedPaper:
         )
 
     def _orders(self) -> dict[str, list[list[int]]]:
-        """For each cell and draw the order in which its replicates are taken.
+        """For each cell and draw, the order in which its replicates are taken.
 
-        A cell's draws are its own, so that they do not depend on what else was run.
+        Each cell has its own random numbers, so that its draws do not depend on what else was run.
         """
         length: dict[str, int] = {}
         for number in self._numbers.values():
@@ -219,7 +219,7 @@ class PlayedPaper:
 
     @cached_property
     def _played(self) -> tuple[Floats, Floats, Floats]:
-        """Draws × numbers: what the draw prints, the same of the runs left, and 1 where incompatible."""
+        """Draws × numbers: the drawn values, those of the remaining runs, and 1 for each incompatibility."""
         shape = (DRAWS, len(self._numbers))
         printed, left, apart = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         orders = self._orders()
@@ -234,7 +234,7 @@ class PlayedPaper:
 
     @cached_property
     def incompatible(self) -> Incompatible | None:
-        """How many of the numbers that count are incompatible, and how many are in the draws."""
+        """The number of incompatibilities among the numbers that count, and their range in the draws."""
         judgements = [
             cell.judgement for table in self.tables for cell in table.numbers if cell.judgement is not None
         ]
@@ -256,7 +256,7 @@ class PlayedPaper:
 
     @cached_property
     def joint(self) -> JointTest | None:
-        """The means of changes that the tables ask for; None if they ask for none."""
+        """The means of changes that the tables request; None if they request none."""
         if not any(table.spec.mean_changes_by is not None for table in self.tables):
             return None
         groups: dict[tuple[str, str], list[int]] = {}
@@ -295,12 +295,12 @@ class PlayedPaper:
 
     @property
     def mean_lines(self) -> tuple[str, ...]:
-        """The means of changes in words, and what all give together."""
+        """The means of changes as lines of text; empty without any."""
         return self.joint.lines if self.joint is not None else ()
 
     @property
     def mean_changes(self) -> Mapping[str, object] | None:
-        """The means of changes for JSON."""
+        """The means of changes for JSON; None without any."""
         if self.joint is None:
             return None
         means = [{**mean._asdict(), "compatible": mean.compatible} for mean in self.joint.means]
@@ -308,7 +308,7 @@ class PlayedPaper:
 
 
 def read_mean_lines(mean_changes: Mapping[str, Any]) -> tuple[str, ...]:
-    """`PlayedPaper.mean_lines` from what `mean_changes` gave; none if it cannot be read."""
+    """`PlayedPaper.mean_lines` from the data of `mean_changes`; empty if it is invalid."""
     try:
         means = [{key: mean[key] for key in MeanChange._fields} for mean in mean_changes["means"]]
         return JointTest(tuple(MeanChange(**mean) for mean in means), float(mean_changes["p"])).lines
@@ -317,12 +317,12 @@ def read_mean_lines(mean_changes: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _random(name: str) -> np.random.Generator:
-    """Random numbers of something with this name."""
+    """A random generator whose seed depends on a name."""
     return np.random.default_rng([SEED, zlib.crc32(name.encode())])
 
 
 def _ends(drawn: Floats, method: Literal["linear", "inverted_cdf"] = "linear") -> tuple[float, float]:
-    """Between which 95 % of the draws lie."""
+    """The 95 % range of the draws."""
     tail = 50.0 * (1.0 - LEVEL)
     low, high = np.nanpercentile(drawn, [tail, 100.0 - tail], method=method)
     return float(low), float(high)

@@ -1,1 +1,1 @@
-"""The report of a finished run, written again, and printed."""
+"""Rewriting and printing of the report of a finished run."""

@@ -1,4 +1,4 @@
-"""`cwndlab report`: writes the report of a finished run again."""
+"""`cwndlab report`: rewrite the report of a finished run."""
 
 from __future__ import annotations
 

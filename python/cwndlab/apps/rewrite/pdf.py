@@ -1,4 +1,4 @@
-"""A report as a PDF with bookmarks, printed by Chromium: what a browser shows is what is printed."""
+"""Printing of a report by Chromium, as a PDF with bookmarks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cwndlab.base.errors import OutputError
 from cwndlab.base.writing import output_errors, write_atomic
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-#: Seconds after which printing is given up.
+#: Seconds after which printing is aborted.
 PATIENCE = 300
 FLAGS = ("--headless", "--disable-gpu", "--no-pdf-header-footer", "--generate-pdf-document-outline")
 
 
 def print_pdf(page: Path, out: Path) -> Path:
-    """Prints a page; its headings become bookmarks.
+    """Prints a page to the PDF `out`, with its headings as bookmarks; returns `out`.
 
     Raises:
         OutputError: there is no browser, or it printed nothing.
@@ -28,7 +28,7 @@ def print_pdf(page: Path, out: Path) -> Path:
     if browser is None:
         right = f"install Chromium or Chrome, or print {page} from a browser"
         raise OutputError(f"a PDF needs one of {', '.join(BROWSERS)}; {right}")
-    # Chromium refuses to run as root in its sandbox; the page is the user's own and runs no script of others.
+    # Chromium refuses to run as root with its sandbox; the user's own page runs no foreign scripts.
     flags = [*FLAGS, "--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else list(FLAGS)
     with tempfile.TemporaryDirectory() as profile:
         printed = Path(profile) / "report.pdf"

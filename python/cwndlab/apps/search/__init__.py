@@ -1,1 +1,1 @@
-"""Where in a space of parameters a quantity is worst."""
+"""Searches of a parameter space for the worst value of a quantity."""

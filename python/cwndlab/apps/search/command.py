@@ -1,4 +1,4 @@
-"""`cwndlab search`: the corner of a space of parameters in which a quantity is worst."""
+"""`cwndlab search`: find the point of a parameter space at which a quantity is worst."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def search(
 
 
 def _show(found: Found, out: Path) -> None:
-    """The worst point, its numbers and files."""
+    """Prints the worst point, its numbers and files."""
     space, goal = found.space, found.goal
     worst_cell = found.worst.estimate.cell
     echo(f"{goal.direction} {goal.quantity}: {space.words(found.worst.point)} (cell {worst_cell})")

@@ -1,4 +1,4 @@
-"""Searches a space of parameters, `buffer=0.1..16,rtt=5ms..300ms`, for the worst value of a quantity."""
+"""Searches a parameter space, such as `buffer=0.1..16,rtt=5ms..300ms`, for the worst value of a quantity."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from cwndlab.study.toml import dumps
 
 _NUMBER = r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?"
 _RANGE = re.compile(rf"(?P<low>{_NUMBER})(?P<unit>[A-Za-z%/]*)\.\.(?P<high>{_NUMBER})(?P<last>[A-Za-z%/]*)\Z")
-#: A range whose ends differ by this factor is searched on a logarithmic scale.
+#: Ranges whose ends differ by at least this factor are searched on a logarithmic scale.
 LOG_FACTOR = 8.0
-#: Digits of a value that count: neighbours so close are one cell.
+#: Significant digits of a value; values that are equal after rounding are one cell.
 DIGITS = 3
 _KEY = "--over"
 
 
 @dataclass(frozen=True)
 class SearchRange:
-    """One direction of the space."""
+    """The range of one dimension of the space."""
 
     #: An axis of the study, or a dotted key.
     key: str
@@ -46,12 +46,12 @@ class SearchRange:
 
     @property
     def logarithmic(self) -> bool:
-        """Whether the range spans so much that equal steps are equal factors."""
+        """Whether the range is wide enough for a logarithmic scale."""
         return self.low > 0 and self.high / self.low >= LOG_FACTOR
 
     def value_at(self, place: float) -> float:
-        """The value at a place from 0 (low) to 1 (high), with the digits that count."""
-        place = float(place)  # of numpy, whose numbers a study file would show as such
+        """The value at a position from 0 (low) to 1 (high), rounded to `DIGITS`."""
+        place = float(place)  # a study file would show numpy's numbers as such
         if self.logarithmic:
             value = self.low * math.exp(place * math.log(self.high / self.low))
         else:
@@ -64,13 +64,13 @@ class SearchRange:
         return min(max(rounded, self.low), self.high)
 
     def to_text(self, value: float) -> float | int | str:
-        """The value as a study file has it."""
+        """The value as written in a study file."""
         number = _number(value)
         return f"{number}{self.unit}" if self.unit else number
 
 
 def parse_ranges(text: str) -> list[SearchRange]:
-    """Ranges as `buffer=0.1..16,rtt=5ms..300ms`; StudyError names the one that is none."""
+    """Parses ranges such as `buffer=0.1..16,rtt=5ms..300ms`; StudyError names an invalid one."""
     found = []
     for piece in text.split(","):
         key, _, given = piece.partition("=")
@@ -96,19 +96,19 @@ def parse_ranges(text: str) -> list[SearchRange]:
 
 @dataclass(frozen=True)
 class Space:
-    """A study in which each range has become an axis."""
+    """A study in which each range is an axis."""
 
     study: Study
-    #: By the names of their axes.
+    #: The ranges by the names of their axes.
     ranges: Mapping[str, SearchRange]
 
     def point(self, places: Sequence[float]) -> dict[str, float]:
-        """The values of the axes at places from 0 to 1."""
+        """The values of the axes at positions from 0 to 1."""
         ranges = zip(self.ranges.items(), places, strict=True)
         return {axis: range_.value_at(place) for (axis, range_), place in ranges}
 
     def with_points(self, points: Sequence[Mapping[str, float]]) -> Study:
-        """The study with these points, crossed with all values of its other axes, as its cells."""
+        """The study whose cells are these points, crossed with all values of its other axes."""
         others = [name for name in self.study.outline.axes if name not in self.ranges]
         values = {
             f"axes.{axis}.values": list(dict.fromkeys(_number(point[axis]) for point in points))
@@ -127,12 +127,12 @@ class Space:
         return rebuild(self.study, self.study.document.change(values))
 
     def words(self, point: Mapping[str, float]) -> str:
-        """A point as the user writes one."""
+        """A point as users write it."""
         return ", ".join(f"{r.key}={r.to_text(point[axis])}" for axis, r in self.ranges.items())
 
 
 def space_of(study: Study, ranges: Sequence[SearchRange]) -> Space:
-    """The space that ranges of a study's axes and keys span. StudyError for a key that takes no numbers."""
+    """The space spanned by ranges of a study's axes and keys. StudyError for a key that is not numeric."""
     if study.outline.grids:
         raise StudyError(
             "a study with [[grids]] has no space of its axes",
@@ -148,7 +148,7 @@ def space_of(study: Study, ranges: Sequence[SearchRange]) -> Space:
 
 
 def _axis(study: Study, range_: SearchRange, index: int) -> tuple[Study, str, SearchRange]:
-    """The study with an axis for one range, and the axis's name."""
+    """The study with an axis for one range, the axis's name, and the range in the axis's unit."""
     key = range_.key
     if key in study.outline.axes:
         return study, key, _of_axis(study, range_)
@@ -172,7 +172,7 @@ def _axis(study: Study, range_: SearchRange, index: int) -> tuple[Study, str, Se
 
 
 def _of_axis(study: Study, range_: SearchRange) -> SearchRange:
-    """The range of an axis, in the axis's own unit."""
+    """The range of an existing axis, in the axis's unit."""
     axis = study.outline.axes[range_.key]
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in axis.values):
         right = "a range needs an axis of plain numbers"
@@ -188,7 +188,7 @@ def _of_axis(study: Study, range_: SearchRange) -> SearchRange:
 
 
 def _parameter(study: Study, range_: SearchRange, key: str, name: str) -> tuple[Study, str, SearchRange]:
-    """The study with a parameter that an axis sets, and to which the key refers."""
+    """The study with a parameter that an axis sets and the key refers to, the axis's name, and the range."""
     if "." not in key:
         target, made = f"parameters.{key}", study
     else:
@@ -201,24 +201,24 @@ def _parameter(study: Study, range_: SearchRange, key: str, name: str) -> tuple[
 
 
 def _number(value: float) -> float | int:
-    """A whole number without its decimal point."""
+    """The number as an int if it is whole."""
     return int(value) if value == int(value) else value
 
 
 Extreme = Literal["lowest", "highest"]
-#: What is bad of a metric, for `--worst`.
+#: The bad direction of each metric, for `--worst`.
 WORST: Mapping[str, Extreme] = {
     **dict.fromkeys(("goodput", "share", "jain_index", "link_utilization", "flow_throughput"), "lowest"),
     **dict.fromkeys(("loss_rate", "drop_rate", "queue_delay", "completion_time", "round_trip"), "highest"),
     **dict.fromkeys(("retransmission_rate", "timeouts", "unfinished_pages"), "highest"),
 }
-#: Points of a generation, by the budget's points.
+#: Limits of the points of a generation.
 _FEWEST, _MOST = 5, 24
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is searched: a quantity, and which end of it."""
+    """The goal of a search: the lowest or the highest value of a quantity."""
 
     quantity: str
     direction: Extreme
@@ -229,34 +229,34 @@ class Tried:
     """A point with the estimate of its worst cell."""
 
     point: Mapping[str, float]
-    #: All axes of that cell.
+    #: The worst cell's values on all axes.
     axes: Mapping[str, Scalar]
     estimate: Estimate
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found."""
+    """The result of a search."""
 
     space: Space
     goal: Goal
-    #: In the order in which they were tried; each point once.
+    #: The points in the order in which they were tried, each once.
     tried: tuple[Tried, ...]
     worst: Tried
-    #: The worst point run again with other random numbers, which its choice did not see.
+    #: The worst point, run again with other random numbers, which did not influence its selection.
     confirmed: RunResult
     runs: int
 
     @property
     def confirmed_estimate(self) -> Estimate:
-        """The estimate from the runs with other random numbers, of the cell that was the worst."""
+        """The estimate of the worst cell from the runs with other random numbers."""
         return self.confirmed.sel(self.worst.axes).estimate(self.goal.quantity)
 
 
 def goal_of(space: Space, quantity: str, direction: Extreme | None = None) -> Goal:
-    """The goal of a search: without a direction, the bad end of the quantity.
+    """The goal of a search; without a direction, the quantity's bad direction.
 
-    StudyError if there is no such quantity, or if its metric does not say which end is bad.
+    StudyError if there is no such quantity, or if its metric has no bad direction.
     """
     known = {quantity.name: quantity for quantity in space.study.outline.quantities}
     key = f"--{direction or 'worst'}"
@@ -278,13 +278,13 @@ def search(
     options: RunOptions | None = None,
     progress: Callable[[int, Tried], None] = lambda runs, worst: None,
 ) -> Found:
-    """The point of a space at which a quantity is worst, by differential evolution (Storn and Price 1997).
+    """Finds the point of a space where a quantity is worst, by differential evolution (Storn and Price 1997).
 
-    Every point is a cell, or several if the study has other axes: then its worst cell counts. The first
-    points are a Latin hypercube; the search is repeatable by the seed. It takes at most `budget` runs, and
-    as many runs of the worst point again with the seed after it, so that the number reported is not the
-    luckiest of many. Writes `tried.csv`, and of the worst point the study (`worst.toml`), the report
-    (`worst/`) and a trace (`worst.pcapng`).
+    Every point is one cell, or several if the study has other axes; then its worst cell counts. The first
+    points are a Latin hypercube; the seed makes the search repeatable. It takes at most `budget` runs, then
+    repeats the worst point with the next seed, so that the reported number is not the luckiest of many.
+    Writes `tried.csv` and, for the worst point, the study (`worst.toml`), report (`worst/`) and trace
+    (`worst.pcapng`).
     """
     options = options or RunOptions()
     replicates = options.replicates or space.study.base.run.replicates
@@ -298,13 +298,13 @@ def search(
         return a < b if goal.direction == "lowest" else a > b
 
     def measure(places: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How good the points (columns) are: what is minimized."""
+        """The values to minimize for points given as columns."""
         nonlocal runs
         asked = [space.point(column) for column in places.T]
         fresh = {tuple(p.values()): p for p in asked if tuple(p.values()) not in tried}
         if fresh:
             study = space.with_points(list(fresh.values()))
-            # What a kernel ran is not shared, so it is not kept for a second search.
+            # Runs on a kernel are not shared, so they are not stored for a second search.
             store = out / "store" if options.backend == "simulator" else None
             result = run_study(study, replace(options, out=None, store=store))
             if result.failures:
@@ -326,7 +326,7 @@ def search(
 
 
 def _points(budget: int, cells: int, replicates: int) -> int:
-    """How many points a budget of runs allows; StudyError if they are too few."""
+    """The number of points that a budget of runs allows; StudyError if it is too small."""
     per_point = replicates * cells
     if (points := budget // per_point) >= 2 * _FEWEST:
         return points
@@ -352,7 +352,7 @@ def _confirm(space: Space, worst: Tried, out: Path, options: RunOptions) -> RunR
 
 @dataclass(frozen=True)
 class Ranked:
-    """What the search of one value of an axis found, or why it failed."""
+    """The result of the search for one value of an axis, or the reason for its failure."""
 
     value: str
     found: Found | None
@@ -362,7 +362,7 @@ class Ranked:
 def search_each(
     study: Study, axis: str, search_one: Callable[[Study, str], Found], out: Path
 ) -> tuple[Ranked, ...]:
-    """One search for each value of an axis, the worst first; those that failed come last.
+    """Searches for each value of an axis separately; returns the worst first, failed ones last.
 
     `search_one` gets the study with only this value, and the value's name. Writes `ranking.csv` and
     `ranking.md`.
@@ -395,7 +395,7 @@ def _from_worst(one: Ranked) -> float:
 
 
 def ranking(axis: str, ranked: Sequence[Ranked]) -> list[list[str]]:
-    """Headings, then a row for each value: the run with another seed, the search's, and the worst point."""
+    """A header, then for each value: the estimate with another seed, the search's, and the worst point."""
     first = next(one.found for one in ranked if one.found is not None)
     keys = [one.key for one in first.space.ranges.values()]
     rows = [[axis, f"{first.goal.quantity} ({first.worst.estimate.unit})", "in the search", *keys, "runs"]]
@@ -410,7 +410,7 @@ def ranking(axis: str, ranked: Sequence[Ranked]) -> list[list[str]]:
 
 
 def _with_observation_point(study: Study) -> Study:
-    """The study with a place from which segments are traced, if it has none: where its first link begins."""
+    """The study with an observation point for traces: its own or, without one, an end of its first link."""
     if study.base.probes.segments_at is not None:
         return study
     end = study.base.topology.links[0].between[0]
@@ -420,7 +420,7 @@ def _with_observation_point(study: Study) -> Study:
 def _worst_cell(
     result: RunResult, point: Mapping[str, float], quantity: str, worse: Callable[[float, float], bool]
 ) -> Tried:
-    """A point with its worst cell; a cell without a value only if none has one."""
+    """A point with its worst cell; cells without a value are ignored unless all lack one."""
     found = [
         Tried(point, cell.axes, result.sel(cell=cell.id).estimate(quantity))
         for cell in result.results.select(point)
@@ -429,7 +429,7 @@ def _worst_cell(
 
 
 def _worst(tried: Iterable[Tried], worse: Callable[[float, float], bool]) -> Tried:
-    """The worst of several, the first of equals."""
+    """The worst of several points; the first of equals."""
     every = list(tried)
     known = [one for one in every if not math.isnan(one.estimate.value)]
     worst = (known or every)[0]
@@ -442,7 +442,7 @@ def _worst(tried: Iterable[Tried], worse: Callable[[float, float], bool]) -> Tri
 def _minimize(
     measure: Callable[[NDArray[np.float64]], NDArray[np.float64]], dimensions: int, points: int, seed: int
 ) -> None:
-    """Minimizes over the unit cube, with at most so many points."""
+    """Minimizes over the unit cube, with at most `points` evaluations."""
     try:
         from scipy.optimize import Bounds, differential_evolution
         from scipy.stats import qmc

@@ -1,1 +1,1 @@
-"""A study on several kernels: its tables and figures show them side by side."""
+"""Studies on several kernels, which are compared in tables and figures."""

@@ -1,7 +1,7 @@
-"""Shows the kernels of a study side by side in its tables and figures.
+"""Extends a study's tables and figures to several kernels.
 
-Each table of numbers shows the kernels next to each other, after one of the differences. Tables with
-published numbers and figures of single runs are shown once for each kernel.
+Each table of numbers lists the kernels in adjacent rows, after a table of the changes. Tables with published
+numbers and figures of single runs are repeated for each kernel.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from cwndlab.study.added_axes import KERNEL_AXIS, TITLE_SUFFIX
 
 Raw = dict[str, Any]
 
-#: Figures that draw numbers of cells; any other draws the records of single runs.
+#: Kinds of figures that draw numbers of cells; all others draw records of single runs.
 _OF_NUMBERS = ("line", "bar", "cdf", "ellipse")
-#: What a column of published numbers has and one of differences does not.
+#: Keys of columns of published numbers that columns of differences cannot have.
 _PUBLISHED = ("published", "published_scale", "rounding", "margin", "compared_as", "flag")
 
 
 def show_kernels(raw: Raw, names: Sequence[str]) -> None:
-    """Shows the kernels side by side in the study's tables and figures.
+    """Changes the study's tables and figures to show all kernels.
 
-    The study's finding is left out: it states numbers of one.
+    The study's finding is removed, because it states numbers of one kernel.
     """
     raw.pop("finding", None)
     raw["marks"] = [
@@ -40,12 +40,12 @@ def show_kernels(raw: Raw, names: Sequence[str]) -> None:
 
 
 def _id(of: str, name: str) -> str:
-    """The id of what is shown of one kernel."""
+    """The id of the copy of a table or figure for one kernel."""
     return f"{of}-{name.replace('/', '-').strip('-')}"
 
 
 def _show_kernel(part: Raw, name: str) -> Raw:
-    """A table or a figure of one kernel."""
+    """The copy of a table or a figure for one kernel."""
     title = f"{part['title']}{TITLE_SUFFIX.format(name)}"
     return {
         **part,
@@ -65,7 +65,7 @@ def _marks(mark: Raw, tables: Sequence[Raw], names: Sequence[str]) -> Iterator[R
 
 
 def _tables(table: Raw, names: Sequence[str]) -> Iterator[Raw]:
-    """What changes from the first kernel to the others, and then the kernels side by side."""
+    """A table of the changes from the first kernel to each other one, then the table with all kernels."""
     rows = table.get("rows", ())
     columns = [
         _difference(column, name, names[0])
@@ -89,7 +89,7 @@ def _tables(table: Raw, names: Sequence[str]) -> Iterator[Raw]:
 
 
 def _difference(column: Raw, name: str, first: str) -> Raw:
-    """A column of what changes from the first kernel to another."""
+    """A column with the change from the first kernel to another."""
     kept = {key: value for key, value in column.items() if key not in _PUBLISHED}
     group = ": ".join(part for part in (name, column.get("group")) if part)
     where = {**column.get("where", {}), KERNEL_AXIS: name}
@@ -97,7 +97,7 @@ def _difference(column: Raw, name: str, first: str) -> Raw:
 
 
 def _is_shared(figure: Raw) -> bool:
-    """Whether one figure shows all kernels."""
+    """Whether a single figure can show all kernels."""
     return figure.get("kind") in _OF_NUMBERS
 
 

@@ -1,14 +1,15 @@
-"""A store that several machines share: a folder that all of them see, or an object store (by obstore).
+"""A store that several machines share: a folder visible to all of them, or an object store (obstore).
 
-One object a replicate, by create-if-absent, so that nobody ever waits for a lock or tears what another wrote:
+Each replicate has its own objects, created only if absent, so that no machine waits for a lock or damages the
+data of another:
 
-- ``cwndlab-store``: what this is, and the version of its layout.
+- ``cwndlab-store``: marks a store, and states the version of its layout.
 - ``<first two digits of key>/<key>.arrows``: the record tables of the run with this key.
-- ``<first two digits of key>/<key>-<asked>.line``: its values of the quantities asked for, as a line of
-  ``DIR/store``; written after the records. Where only it is missing, the records are measured; nothing runs.
+- ``<first two digits of key>/<key>-<asked>.line``: the values of the requested quantities, as a line of
+  ``DIR/store``; written after the records. If only this is missing, the records are measured again.
 
-Before performing a replicate, each worker looks here. Two that perform the same one at the same time make the
-same bytes, and the later of them throws its own away.
+Before performing a replicate, each worker checks the store. If two workers perform a replicate at the same
+time, they produce the same bytes, and the later result is discarded.
 """
 
 from __future__ import annotations
@@ -43,20 +44,20 @@ if TYPE_CHECKING:
 
 _MARK = "cwndlab-store"
 _LAYOUT = b"cwndlab store, layout 2\n"
-#: Requests to an object store under way at a time.
+#: Concurrent requests to an object store.
 _CONCURRENT = 32
-#: What is finished is handed in at least this often, seconds.
+#: Finished outcomes are stored at least this often, in seconds.
 FLUSH_S = 0.5
 
 
 class FolderObjects:
-    """Files of a folder. Several clients of a network file system may write it at the same time."""
+    """Objects as files in a folder, which several clients of a network file system may write concurrently."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def get(self, names: Sequence[str]) -> list[bytes | None]:
-        """The files' bytes."""
+        """The content of each file; None if it does not exist."""
         return [self._read(self.folder / name) for name in names]
 
     @staticmethod
@@ -68,7 +69,7 @@ class FolderObjects:
             return None
 
     def put(self, objects: Mapping[str, bytes], *, overwrite: bool = False) -> None:
-        """Writes a temporary file, then links it: one of several writers succeeds, with a complete file."""
+        """Writes temporary files and links them: one of several writers succeeds, with a complete file."""
         me = f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"
         for name, data in objects.items():
             path = self.folder / name
@@ -95,7 +96,7 @@ class RemoteObjects:
         self._threads = ThreadPoolExecutor(_CONCURRENT)
 
     def get(self, names: Sequence[str]) -> list[bytes | None]:
-        """Fetches several at a time."""
+        """The content of each object, fetched concurrently; None if it does not exist."""
         import obstore
 
         def one(name: str) -> bytes | None:
@@ -107,7 +108,7 @@ class RemoteObjects:
         return list(self._threads.map(one, names))
 
     def put(self, objects: Mapping[str, bytes], *, overwrite: bool = False) -> None:
-        """Sends several at a time, each whole or not at all."""
+        """Sends objects concurrently, each completely or not at all."""
         import obstore
         from obstore.exceptions import AlreadyExistsError
 
@@ -120,7 +121,7 @@ class RemoteObjects:
         list(self._threads.map(one, objects))
 
 
-#: Objects by name. What `put` finds there stays as it is, unless `overwrite`.
+#: Objects by name. `put` keeps existing objects unless `overwrite` is set.
 Objects: TypeAlias = FolderObjects | RemoteObjects
 
 
@@ -128,7 +129,7 @@ Objects: TypeAlias = FolderObjects | RemoteObjects
 
 
 def without_credentials(place: str) -> str:
-    """The place without user, password and query, as provenance and report show it."""
+    """The place without user, password and query, for provenance and report."""
     if "://" not in place:
         return place
     parts = urlsplit(place)
@@ -136,13 +137,13 @@ def without_credentials(place: str) -> str:
 
 
 def absolute_place(place: str | Path) -> str:
-    """The place as every machine must write it: a URL as it is, a folder by its whole path."""
+    """The place in the form that all machines use: a URL unchanged, a folder as an absolute path."""
     text = str(place)
     return text if "://" in text else str(Path(text).expanduser().absolute())
 
 
 def prepare(given: str | Path) -> PreparedStore:
-    """Makes the store, or checks that what is there is one; OutputError otherwise."""
+    """Creates the store, or checks that the existing one is valid; OutputError otherwise."""
     place = absolute_place(given)
     if "://" not in place:
         folder = Path(place)
@@ -159,7 +160,7 @@ def prepare(given: str | Path) -> PreparedStore:
 
 @cache
 def open_store(place: str) -> Objects:
-    """The store, once a process; OutputError if this machine does not see it."""
+    """The store, opened once per process; OutputError if this machine cannot access it."""
     shared = _open(place)
     _look(place, shared)
     return shared
@@ -195,7 +196,7 @@ def _open(place: str) -> Objects:
         Path("/" + rest.lstrip("/")).mkdir(parents=True, exist_ok=True)
     elif scheme == "memory":
         place = "memory:///"
-    else:  # an answer that does not come within seconds does not come
+    else:  # an answer that does not arrive within seconds never does
         options = {"retry_config": {"max_retries": 5, "retry_timeout": timedelta(seconds=10)}}
     try:
         return RemoteObjects(from_url(place, **options))
@@ -208,7 +209,7 @@ def _open(place: str) -> Objects:
 
 @contextmanager
 def store_errors(place: str) -> Iterator[None]:
-    """Turns failures of the store into errors that say what to do."""
+    """Converts failures of the store into errors that say what to do."""
     try:
         yield
     except OutputError:
@@ -243,9 +244,9 @@ def _records_name(key: str) -> str:
 
 
 def fetch(jobs: Sequence[Job], asked: str, shared: Objects) -> dict[str, Outcome | str]:
-    """By key: an outcome, whole or with its records alone; or, in words, what is damaged."""
+    """By key: a complete outcome, an outcome with records only, or a text on what is damaged."""
     lines = shared.get([_line_name(job.key, asked) for job in jobs])
-    # Records are wanted to be kept, or to be measured where only the values are missing.
+    # Records are fetched if they are to be kept, or measured because the values are missing.
     wanted = [job for job, line in zip(jobs, lines, strict=True) if line is None or job.keep_records]
     records = dict(
         zip([job.key for job in wanted], shared.get([_records_name(job.key) for job in wanted]), strict=True)
@@ -271,7 +272,7 @@ def _known(job: Job, asked: str, line: bytes | None, records: bytes | None) -> O
 
 
 def hand_in(outcomes: Sequence[Outcome], asked: str, shared: Objects) -> None:
-    """Stores what was performed without error; what was found damaged is overwritten."""
+    """Stores successful outcomes; overwrites objects that were damaged."""
     good = [outcome for outcome in outcomes if outcome.error is None]
     for damaged in (False, True):
         some = [outcome for outcome in good if (outcome.note is not None) == damaged]
@@ -289,7 +290,7 @@ def hand_in(outcomes: Sequence[Outcome], asked: str, shared: Objects) -> None:
 
 @dataclass(frozen=True)
 class PreparedStore:
-    """A store that is there, by the place that every machine writes."""
+    """An existing store, identified by the place in the form that all machines use."""
 
     place: str
 
@@ -299,32 +300,32 @@ class PreparedStore:
         return without_credentials(self.place)
 
     def wrap(self, executor: Executor) -> Executor:
-        """An executor that takes from the store what is there, and puts there what `executor` performs."""
+        """An executor that takes outcomes from the store, and stores those that `executor` performs."""
         return _SharingExecutor(self.place, executor)
 
 
 class _SharingExecutor(NamedTuple):
-    """Has an executor's workers look into the store."""
+    """An executor whose workers use the store."""
 
     place: str
     executor: Executor
 
     def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
-        """Performs all jobs, or finds them in the store."""
-        assert isinstance(work, MeasuredRuns)  # what a campaign has done
+        """Performs all jobs, or takes them from the store."""
+        assert isinstance(work, MeasuredRuns)  # a campaign uses no other work
         self.executor.execute(jobs, SharedRuns(work, self.place), deliver)
 
 
 @dataclass(frozen=True)
 class SharedRuns:
-    """Runs that are taken from the store, or made and put there; it travels to the workers."""
+    """Runs that are taken from the store, or performed and stored; this object is sent to the workers."""
 
     runs: MeasuredRuns
     place: str
 
     @property
     def memory_bytes(self) -> int:
-        """What one run may use."""
+        """The memory that one run may use."""
         return self.runs.memory_bytes
 
     def check(self) -> None:
@@ -332,13 +333,13 @@ class SharedRuns:
         self.runs.check()
 
     def measure(self, job: Job, records: Records) -> Mapping[str, Value]:
-        """Values, by their measures' ids, of the records of a job that ran elsewhere."""
+        """The values, by measure id, for the records of a job that ran elsewhere."""
         return self.runs.measure(job, records)
 
     def perform(self, jobs: Sequence[Job], stopped: Stopped = never_stop) -> Iterator[Outcome]:
-        """Performs jobs in turn, unless they are in the store.
+        """Performs the jobs that are not in the store, in order.
 
-        An outcome is yielded once it is stored, so that a reported outcome is never lost.
+        An outcome is yielded after it is stored, so a reported outcome is never lost.
         """
         ensure_known(self.runs.own_metrics)
         asked = hashlib.sha256(" ".join(sorted(self.runs.ids.values())).encode()).hexdigest()[:16]
@@ -353,7 +354,7 @@ class SharedRuns:
                 yield known
                 continue
             outcome = None
-            if isinstance(known, Outcome) and known.records is not None:  # of other metrics, or other code
+            if isinstance(known, Outcome) and known.records is not None:  # of other metrics or code
                 outcome = self.runs.measure_records(job, known.records)
             outcome = outcome or self.runs.perform_one(job, stopped)
             if outcome is None:
@@ -365,7 +366,7 @@ class SharedRuns:
         yield from self._hand_in(waiting, asked, shared)
 
     def _hand_in(self, outcomes: list[Outcome], asked: str, shared: Objects) -> Iterator[Outcome]:
-        """The outcomes, once they are in the store; if that fails, the outcomes first, then the error."""
+        """Yields the outcomes after storing them; if storing fails, yields them and raises the error."""
         try:
             with store_errors(self.place):
                 hand_in(outcomes, asked, shared)

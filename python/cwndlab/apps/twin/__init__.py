@@ -1,1 +1,1 @@
-"""The numbers of a run on a kernel next to those of the simulator."""
+"""The comparison of a kernel's run with the simulator."""

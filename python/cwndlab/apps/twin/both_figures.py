@@ -1,4 +1,4 @@
-"""The figures of a kernel's report: its results and the simulator's."""
+"""The figures in a kernel's report: the kernel's results and the simulator's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cwndlab.study.outputs import Figure
 
 
 def draw_both(judged: Judged, simulated: Results) -> list[Drawing]:
-    """The figures of a kernel's and the simulator's results: both in one where there is room, else pairs."""
+    """The figures of the kernel's and the simulator's results: both in one figure if possible, else pairs."""
     outputs, kernel, omitted = judged.outputs, judged.results, judged.omitted
     both = overlay(kernel, simulated, (KERNEL, SIMULATOR))
     axis = list(both.labels.axes)[-1]
@@ -36,15 +36,15 @@ def draw_both(judged: Judged, simulated: Results) -> list[Drawing]:
 
 
 def _describe(figure: Figure) -> str | None:
-    """What a figure says of itself, and what distinguishes its lines or bars of kernel and simulator."""
-    if not figure.series and len(figure.drawn_quantities) < 2:  # they are named
+    """The figure's description, extended by how kernel and simulator are distinguished."""
+    if not figure.series and len(figure.drawn_quantities) < 2:  # these are labelled
         return figure.about
     look = "Outlined" if figure.kind == "bar" else "Dashed"
     return f"{figure.about or ''} {look}: simulator.".strip()
 
 
 def _pairs(outputs: Outputs, kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Drawing]:
-    """Each figure of the kernel's, followed by the simulator's; of several kernels by the first's alone."""
+    """Each figure of the kernel, then the simulator's; for several kernels only after the first one's."""
     other = {drawing.id: drawing for drawing in simulated}
     kernels = {spec.id: str(spec.where[KERNEL_AXIS]) for spec in outputs.figures if KERNEL_AXIS in spec.where}
     first = next(iter(kernels.values()), None)

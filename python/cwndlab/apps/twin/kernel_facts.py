@@ -1,4 +1,4 @@
-"""What a report says of a run on a kernel: what it ran on, and how exact it was."""
+"""A report's facts about a run on a kernel: its environment, and its accuracy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cwndlab.report.model import Fact
 
 
 def backend_facts(content: Mapping[str, Any]) -> list[Fact]:
-    """What a run on the kernel ran on, and how exact it was."""
+    """The facts about the environment and the accuracy of a run on a kernel."""
     runs = [run for run in content["kernel_runs"] if not run["invalid_because"]]
     late = [
         max((run["lateness_ns"][name] for run in runs), default=0) / 1e3
@@ -35,12 +35,12 @@ def backend_facts(content: Mapping[str, Any]) -> list[Fact]:
 
 
 def _stack_text(stack: Mapping[str, Any]) -> str:
-    """The name of a kernel's set-up, and what it is."""
+    """The name and the description of a kernel's configuration."""
     return f"{stack['name']} ({stack['about']})" if stack.get("about") else str(stack["name"])
 
 
 def program_facts(runs: Sequence[Mapping[str, Any]]) -> Iterator[Fact]:
-    """What became of the programs of the first run, and the most time that was charged in a run."""
+    """Facts about the programs of the first run, and about the largest time charged in any run."""
     for one in runs[0].get("programs", ()) if runs else ():
         ended = "ran until the end"
         if one["exit_code"] is not None:

@@ -1,4 +1,4 @@
-"""The simulator's runs of the same plan as a kernel's, and where the traces of both diverge."""
+"""The simulator's runs of a kernel's plan, and the first differences between their traces."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ from .twin import Twin, TwinNumber, budget_key, pair_numbers, to_csv, view
 
 @dataclass(frozen=True)
 class KernelTwin:
-    """A kernel's judged results, and the simulator's of the same plan."""
+    """A kernel's judged results, and the simulator's for the same plan."""
 
     judged: Judged
     twin: Twin
     rows: Sequence[TwinNumber]
-    #: The runs of the simulator and the kernel, for where the time of objects went.
+    #: The campaigns of the simulator and the kernel, for time budgets; None: no time budgets.
     campaigns: tuple[Campaign, Campaign] | None = None
 
     @classmethod
     def from_results(
         cls, judged: Judged, twin: Twin, campaigns: tuple[Campaign, Campaign] | None = None
     ) -> KernelTwin:
-        """Judges the simulator's results by the same tables, and pairs the numbers of both."""
+        """Judges the simulator's results by the same tables, and pairs both results' numbers."""
         return cls(judged, twin, pair_numbers(judge(judged.outputs, twin.results), judged), campaigns)
 
     def draw(self) -> Sequence[Drawing]:
-        """The study's figures, of both."""
+        """The study's figures, for both."""
         return draw_both(self.judged, self.twin.results)
 
     def save(self, directory: Path) -> None:
@@ -62,7 +62,7 @@ class KernelTwin:
         save_inside(directory, "agreement.csv", to_csv(self.rows))
 
     def view(self) -> TwinView:
-        """What the report shows; runs of numbers that differ are simulated again, for time budgets."""
+        """The comparison for the report; runs of numbers that differ are repeated for time budgets."""
         return view(self.twin, self.rows, self.judged, self._budgets())
 
     def _budgets(self) -> Mapping[BudgetKey, tuple[MeanTimes, MeanTimes]]:
@@ -78,7 +78,7 @@ class KernelTwin:
 
 
 def simulate_twin(measured: RunResult, judged: Judged) -> KernelTwin | None:
-    """A kernel's results next to the simulator's; None if no cell of the plan can be simulated."""
+    """A kernel's results and the simulator's; None if no cell of the plan can be simulated."""
     simulator = simulate(measured.campaign)
     if simulator is None:
         return None
@@ -89,22 +89,22 @@ def simulate_twin(measured: RunResult, judged: Judged) -> KernelTwin | None:
 
 
 def simulate(kernel: Campaign) -> Campaign | None:
-    """The simulator's campaign of the same plan as a kernel's; what of it is missing in the store is run.
+    """The simulator's campaign for a kernel's plan; runs that are not stored are performed.
 
-    Cells with a congestion control that only the kernel has are left out; None if no others remain.
+    Cells with a congestion control that only the kernel has are omitted; None if no others remain.
     """
     plan = for_comparison(kernel.plan, single_segments=_sends_single_segments(kernel.backend))
     plan = replace(plan, cells=tuple(cell for cell in plan.cells if not cell.compiled.kernel_laws))
     if not plan.cells:
         return None
-    # The simulator's runs have other keys, so one store holds both.
+    # The simulator's runs have different keys, so both can use the same store.
     simulator = Campaign(plan, kernel.store, Threads(None), kernel.rule, engine=kernel.engine, ids=kernel.ids)
     simulator.run()
     return simulator
 
 
 def make_twin(simulated: RunResult, measured: RunResult) -> Twin:
-    """The simulator's side of a report of the kernel's results."""
+    """The simulator's side of the report of a kernel's results."""
     about = (
         "The packets that one host sends and receives in the first replicate: the host of the observation "
         "point or, without one, the sender of the first traffic. Both traces are compared from the first "
@@ -114,16 +114,16 @@ def make_twin(simulated: RunResult, measured: RunResult) -> Twin:
     )
     if _sends_single_segments(measured.campaign.backend):
         about += " Senders hand their devices single segments on both, as the stack says."
-    if not simulated.campaign.is_of_this_version:  # which may have to run again for its trace
+    if not simulated.campaign.is_of_this_version:  # its runs might have to be repeated for a trace
         why = "Traces are not compared, because another version of cwndlab made these runs."
         return Twin(simulated.results, about=why)
     return Twin(simulated.results, dict(_first_differences(simulated, measured)), about)
 
 
 def _first_differences(simulated: RunResult, measured: RunResult) -> Iterator[tuple[str, Difference]]:
-    """Each cell's first event that differs between the traces of the first replicates."""
+    """The first difference between the traces of each cell's first replicates."""
     for cell in simulated.plan.cells:
-        with suppress(KeyError):  # the first run of one of them failed
+        with suppress(KeyError):  # one of the first runs failed
             a, b = _traces(cell, simulated, measured)
             yield cell.id, first_difference_of_stacks(a, b, DEFAULT_TOLERANCE_S, kernel="b")
 
@@ -135,7 +135,7 @@ def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list
             measured.campaign.tables(cell.id)["segments"]
         )
     b = measured.campaign.tables(cell.id)[FIRST_SEGMENTS]
-    # Its run is simulated once more, with the host that was watched on the kernel observed.
+    # Repeats the run with the observation point at the host that was observed on the kernel.
     probes = {**scenario.get("probes", {}), "segments_at": watched_host(scenario)}
     again = _core.run(json.dumps({**scenario, "probes": probes}), measured.plan.derive_seed(cell), 0)
     return events_of_table(
@@ -150,7 +150,7 @@ def _sends_single_segments(backend: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SingleSegments(Cell):
-    """A cell whose senders hand their devices single segments, as a kernel's do, and not trains of them."""
+    """A cell whose senders pass single segments to their devices, as a kernel's do, instead of trains."""
 
     @cached_property
     def compiled(self) -> Compiled:
@@ -161,9 +161,9 @@ class SingleSegments(Cell):
 
 
 def for_comparison(plan: Plan, *, single_segments: bool) -> Plan:
-    """What the simulator runs next to a kernel: the study's replicates, if those are more.
+    """The plan for the simulator next to a kernel: with at least the study's own number of replicates.
 
-    With `single_segments`, senders hand their devices no trains, like hosts whose stack says so.
+    With `single_segments`, senders do not pass trains to their devices, as the kernel's configuration states.
     """
     cells = plan.cells
     if single_segments:

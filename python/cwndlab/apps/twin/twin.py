@@ -1,4 +1,4 @@
-"""Two sets of results side by side in a report: numbers with intervals, differences, where traces differ."""
+"""The comparison of two sets of results in a report: numbers with intervals, differences, and traces."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _EVENTS = {
 
 
 class TwinNumber(NamedTuple):
-    """One number: of a table of the study, or of none."""
+    """One number, in a table of the study or in no table."""
 
     table: str
     cell: str
@@ -52,10 +52,9 @@ class TwinNumber(NamedTuple):
     simulator: Interval
     kernel: Interval
     difference: Interval
-    """Kernel minus simulator, over the replicates that both have: paired, as replicate k draws the same on
-    both."""
+    """Kernel minus simulator over the replicates of both, paired: replicate k draws the same on both."""
     published: str = ""
-    """As printed."""
+    """The published number as printed."""
     sim_verdict: str = ""
     kernel_verdict: str = ""
     note: str = ""
@@ -63,7 +62,7 @@ class TwinNumber(NamedTuple):
 
     @property
     def leaves_out_0(self) -> bool:
-        """Whether the difference's interval leaves out 0."""
+        """Whether the interval of the difference excludes 0."""
         return self.difference.leaves_out(0.0)
 
 
@@ -76,17 +75,17 @@ CSV_COLUMNS = (
 
 @dataclass(frozen=True)
 class Twin:
-    """The simulator's results of the same runs."""
+    """The simulator's results for the same runs."""
 
     results: Results
-    #: By cell, of the traces of the first replicates.
+    #: The first difference between the traces of each cell's first replicates.
     first_differences: Mapping[str, Difference] = field(default_factory=dict)
-    #: How traces were compared, or why none were.
+    #: How traces were compared, or why they were not.
     about: str = ""
 
 
 def pair_numbers(sim: Judged, kernel: Judged) -> list[TwinNumber]:
-    """The numbers of the study's tables, in their order, then those of none."""
+    """The numbers of the study's tables, in their order, then the numbers that are in no table."""
     rows: list[TwinNumber] = []
     a, b = sim.results, kernel.results
     found = {table.id: table for table in kernel.tables}
@@ -95,7 +94,7 @@ def pair_numbers(sim: Judged, kernel: Judged) -> list[TwinNumber]:
         if isinstance(x, JudgedTable) and any(
             c.compare and KERNEL_AXIS in c.compare.to for c in x.spec.columns
         ):
-            continue  # of one kernel and another, for which the simulator has the same number
+            continue  # a comparison of kernels, in which the simulator has the same number
         if isinstance(x, JudgedTable) and isinstance(y, JudgedTable):
             rows += _pair_table(x, y, a, b)
         elif isinstance(x, JudgedListing) and isinstance(y, JudgedListing):
@@ -107,7 +106,7 @@ def _pair_table(a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results) -
     cells = {cell.id: cell for cell in kernel.cells}
     theirs = {(y.row, y.column): y for y in b.numbers}
     for x in a.numbers:
-        y = theirs[x.row, x.column]  # the simulator may lack rows, but has none of its own
+        y = theirs[x.row, x.column]  # the simulator may lack rows, but has no others
         if x.estimate is None or y.estimate is None:
             continue
         printed = x.published.text if x.published else ""
@@ -146,21 +145,21 @@ def _pair_listing(a: JudgedListing, b: JudgedListing) -> Iterator[TwinNumber]:
 
 
 def _other_numbers(sim: Results, kernel: Results, shown: set[tuple[str, str]]) -> Iterator[TwinNumber]:
-    """The numbers that are in no table and that either side measured."""
+    """The numbers that are in no table and that at least one side measured."""
     for cell in kernel.cells:
         for quantity, info in kernel.labels.quantities.items():
             key = (cell.id, quantity)
             if key in shown or key not in kernel.data or key not in sim.data or kernel.is_list(quantity):
                 continue
             x, y = sim.estimate(*key), kernel.estimate(*key)
-            if not any(map(math.isfinite, (*x[:3], *y[:3]))):  # of another workload of the study
+            if not any(map(math.isfinite, (*x[:3], *y[:3]))):  # of another workload
                 continue
             apart = (kernel.sample(*key) - sim.sample(*key)).estimate()
             yield TwinNumber("", cell.id, quantity, info.unit, x, y, apart)
 
 
 def compare_lists(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
-    """How far lists are apart, index by index (first replicates)."""
+    """The differences between lists of numbers by index, in the first replicates: cell, name and text."""
     for cell in kernel.cells:
         for quantity, info in kernel.labels.quantities.items():
             key = (cell.id, quantity)
@@ -180,7 +179,7 @@ def compare_lists(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str
 
 
 def budget_key(row: TwinNumber, quantities: Mapping[str, Quantity]) -> BudgetKey | None:
-    """Whose time budgets may explain a row whose numbers differ; None for one whose numbers do not."""
+    """The objects whose time budgets may explain a row with a difference; None for a row without one."""
     if not row.leaves_out_0 and row.kernel_verdict != Verdict.DIFFERS:
         return None
     known = quantities.get(_parts(row.quantity)[1])
@@ -194,15 +193,15 @@ def view(
     judged: Judged,
     budgets: Mapping[BudgetKey, tuple[MeanTimes, MeanTimes]],
 ) -> TwinView:
-    """What the report of a kernel's `judged` results shows.
+    """The comparison in the report of a kernel's results `judged`.
 
-    `budgets` have the mean times in the simulator and on the kernel by `budget_key`.
+    `budgets` holds the mean times in the simulator and on the kernel, by `budget_key`.
     """
     kernel, quantities = judged.results, judged.outputs.quantities
     titles = {spec.id: spec.title for spec in judged.outputs.tables}
     traces = {cell: _trace_text(found) for cell, found in twin.first_differences.items()}
     keys = {row: budget_key(row, quantities) for row in rows}
-    # In the order of the rows; each sentence once, however many rows it explains.
+    # In the order of the rows; each sentence appears once, however many rows it explains.
     words = {
         key: budget_text(key, *budgets[key]) if key in budgets else ""
         for key in keys.values()
@@ -212,7 +211,7 @@ def view(
     groups = []
     for table in dict.fromkeys(row.table for row in rows):
         cells = dict.fromkeys(row.cell for row in rows if row.table == table)
-        # A cell's remark once in each table: a table has a row for each of its quantities.
+        # A cell's remark appears once in each table, although a table has a row for each of its quantities.
         remarks = {cell: f" ({kernel.remarks[cell]})" for cell in cells if kernel.remarks.get(cell)}
         mine = [row for row in rows if row.table == table]
         shown = []
@@ -242,7 +241,7 @@ def view(
 
 
 def _more_runs(rows: Sequence[TwinNumber]) -> str:
-    """That the simulator has more runs than the kernel, so that a difference is not that of both numbers."""
+    """A sentence, if the simulator has more runs than the kernel, on why differences use fewer runs."""
     simulated = max((row.simulator.n for row in rows), default=0)
     kernel = max((row.kernel.n for row in rows), default=0)
     if simulated <= kernel:
@@ -254,7 +253,7 @@ def _more_runs(rows: Sequence[TwinNumber]) -> str:
 
 
 def _spans(cells: Sequence[str]) -> list[int]:
-    """How many rows each row's heading covers: equal neighbours share one, which is the first's."""
+    """The number of rows that each row's heading covers; 0 for rows covered by an earlier heading."""
     spans: list[int] = []
     for _, run in groupby(cells):
         length = len(list(run))
@@ -263,7 +262,7 @@ def _spans(cells: Sequence[str]) -> list[int]:
 
 
 def budget_text(key: BudgetKey, *means: MeanTimes) -> str:
-    """Mean times of the simulator and the kernel, and which parts differ."""
+    """The mean times of the simulator and the kernel, and the parts that differ, in a sentence."""
     simulator, kernel = map(_as_seen_outside, means)
     of = f" ({key.traffic})" if key.traffic else ""
     times = [f"{1e3 * sum(mean.values()):.0f}" for mean in (simulator, kernel)]
@@ -274,7 +273,7 @@ def budget_text(key: BudgetKey, *means: MeanTimes) -> str:
 
 
 def _as_seen_outside(mean: MeanTimes) -> MeanTimes:
-    """Mean times with one part for the window and the pacer, which a kernel's packets do not distinguish."""
+    """Mean times with one part for window and pacer, which a kernel's packets do not distinguish."""
     together = [mean[part] for part in ("cwnd", "pacing") if part in mean]
     rest = {part: spent for part, spent in mean.items() if part not in ("cwnd", "pacing")}
     return {**rest, "congestion-window-or-pacing": sum(together)} if together else rest
@@ -288,7 +287,7 @@ def event_text(event: Event) -> str:
 
 
 def _trace_row(found: Difference) -> tuple[str, str, str]:
-    """How many events agree, and the first that differs on both sides."""
+    """How many events agree, and the first events that differ, as text."""
     agree = ", ".join(filter(None, (str(found.agree), found.times)))
     if found.a is None and found.b is None:
         return f"all {agree}", "", ""
@@ -296,7 +295,7 @@ def _trace_row(found: Difference) -> tuple[str, str, str]:
 
 
 def _trace_text(found: Difference) -> str:
-    """Where the traces of a cell's first replicates differ first, in a sentence."""
+    """The first difference between the traces of a cell's first replicates, in a sentence."""
     agree, simulator, kernel = _trace_row(found)
     if not simulator:
         return "The traces of the first replicates agree, so it comes from others."
@@ -307,13 +306,13 @@ def _trace_text(found: Difference) -> str:
 
 
 def count_apart(rows: Sequence[TwinNumber]) -> tuple[int, int]:
-    """How many numbers have an interval of the difference, and of how many it excludes 0."""
+    """The count of numbers with an interval of the difference, and of those whose interval excludes 0."""
     tested = [row for row in rows if math.isfinite(row.difference.low)]
     return len(tested), sum(row.leaves_out_0 for row in tested)
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """How a number is derived, and from which quantity: "decrease" and "delay" of "decrease(delay)"."""
+    """The derivation and the quantity of a number: "decrease" and "delay" for "decrease(delay)"."""
     kind, bracket, rest = name.partition("(")
     return (kind, rest.removesuffix(")").partition(",")[0]) if bracket else ("", name)
 
@@ -344,7 +343,7 @@ def _row(row: TwinNumber, results: Results, cell: str, why: str) -> TwinRow:
 
 
 def to_csv(rows: Sequence[TwinNumber]) -> str:
-    """agreement.csv: every number, to six significant digits."""
+    """The content of agreement.csv: every number with six significant digits."""
     lines = (
         [*row[:4], *(_number(end) for interval in row[4:7] for end in interval[:3]), *row[7:]] for row in rows
     )
@@ -360,7 +359,7 @@ def _number(value: float) -> str:
 
 
 def _text(interval: Interval, digits: int | None, sign: str = "") -> str:
-    """A number and its interval, to the interval's significant digits; without one, to the given digits."""
+    """A number and its interval, rounded by the interval's width or, without an interval, to `digits`."""
     value, low, high = interval[:3]
     if not math.isfinite(value):
         return "–"

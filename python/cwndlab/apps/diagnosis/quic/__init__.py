@@ -1,1 +1,1 @@
-"""What kept senders of QUIC from sending, by what their stacks logged."""
+"""The diagnosis of QUIC senders from the logs of their stacks."""

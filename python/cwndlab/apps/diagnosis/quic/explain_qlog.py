@@ -11,17 +11,17 @@ from .qlog_events import as_log
 from .qlog_file import RawTrace, read_qlog
 from .quic_log import QuicLog
 
-#: Of more connections, only those with most events are read.
+#: At most this many connections of a file are diagnosed, those with the most events.
 _MOST = 100
 
 
 def explain_qlog(path: Path, at_s: float | None = None, longest: int = 5) -> Diagnosis:
-    """What kept the senders in a qlog file from sending, by what they say; StudyError for other files."""
+    """The diagnosis of the senders in a qlog file; StudyError for other files."""
     return diagnose_logs(as_logs(read_qlog(path)), at_s, longest)
 
 
 def as_logs(traces: list[RawTrace]) -> list[QuicLog]:
-    """The connections of a qlog file as logs."""
+    """The connections of a qlog file as logs; a note reports connections that were omitted."""
     kept = sorted(traces, key=lambda trace: -len(trace.events))[:_MOST]
     logs = [as_log(trace, _name(trace, k)) for k, trace in enumerate(t for t in traces if t in kept)]
     if len(traces) > _MOST:

@@ -1,4 +1,4 @@
-"""What kept senders of QUIC from sending: the diagnosis of logs."""
+"""The diagnosis of QUIC logs: what kept the senders from sending."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from cwndlab.base.writing import count_text
 from .quic_log import QuicLog
 from .quic_waits import QuicWait, Replayed, replay
 
-#: Waits of less than this share of the shortest round trip are left out.
+#: Waits shorter than this share of the shortest round trip are ignored.
 _SHORT = 0.1
-#: Without a round trip, waits of less than this.
+#: Waits shorter than this are ignored if the round trip is unknown.
 _SHORT_NS = 1_000_000
-#: Bytes in flight that differ from those of the packets are named from so many and from this share on.
+#: Wrong statements of bytes in flight are noted from this number and this share of all statements on.
 _FEWEST, _MANY = 10, 0.1
 
 
 @dataclass(frozen=True)
 class LogSummary(Summary):
-    """What a sender did by its log; `retransmitted` are the packets that it declared lost."""
+    """A summary of a sender from its log; `retransmitted` counts the packets that it declared lost."""
 
     repairs: ClassVar[str] = "packets declared lost"
 
 
 def diagnose_logs(logs: Sequence[QuicLog], at_s: float | None = None, longest: int = 5) -> Diagnosis:
-    """What senders waited for at a moment, or their longest waits apart from ordinary ones, by their logs."""
+    """The diagnosis at a moment, or of the longest waits (ordinary waits only if there are no others)."""
     notes: list[str] = []
     found: list[tuple[QuicLog, QuicWait]] = []
     summaries: list[LogSummary] = []
@@ -91,7 +91,7 @@ def _summary(log: QuicLog, replayed: Replayed, waited: dict[str, int]) -> LogSum
 
 
 def _remarks(log: QuicLog, replayed: Replayed, waits: Sequence[QuicWait]) -> list[str]:
-    """What the reader should know of a log, and where the stack and its packets disagree."""
+    """Remarks about a log, for the reader, including where the stack and its packets disagree."""
     notes = []
     if not replayed.packets:
         notes.append("no packet that asks for an acknowledgment is logged, so nothing is known of waits")

@@ -1,6 +1,6 @@
-"""Events of qlog, as draft-ietf-quic-qlog-quic-events has them or had them, as those of a log.
+"""Conversion of qlog events, in the forms of all drafts of draft-ietf-quic-qlog-quic-events, into `Event`s.
 
-Every field may be missing, or be something else than the drafts say.
+Every field may be missing or have a type that the drafts do not allow.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from .quic_log import (
 )
 
 Json = Mapping[str, Any]
-#: Number spaces by the type of packets (RFC 9000, section 12.3).
+#: Packet number spaces by packet type, for types other than application data (RFC 9000, section 12.3).
 _SPACES = {"initial": "initial", "handshake": "handshake"}
-#: Frames that no end has to acknowledge (RFC 9002, section 2).
+#: Frames that are not ack-eliciting (RFC 9002, section 2).
 _SILENT = ("ack", "padding", "connection_close")
 _BLOCKED_FRAMES = {
     "data_blocked": "flow-connection",
     "stream_data_blocked": "flow-stream",
     "streams_blocked": "stream-limit",
 }
-#: Why a stack says that it is blocked.
+#: Causes of waits, by the reason that a stack gives for being blocked.
 _REASONS = {
     "scheduling": "scheduling",
     "pacing": "pacing",
@@ -55,14 +55,14 @@ _METRICS = {
     "min_rtt": "min_rtt_ms",
     "pto_count": "pto_count",
 }
-#: Where an error has a name.
+#: Fields of a close event that may hold the name of an error, the preferred first.
 _ERRORS = ("connection_error", "application_error", "connection_code", "application_code", "error")
-#: Larger than any number that QUIC can carry (RFC 9000, section 16).
+#: Greater than any integer that QUIC can encode (RFC 9000, section 16).
 _LIMIT = 1 << 62
 
 
 def as_log(trace: RawTrace, name: str) -> QuicLog:
-    """A trace of a qlog file as a log."""
+    """The log of one connection in a qlog file."""
     log = QuicLog(name, trace.end, [], list(trace.notes), 1_000_000 if trace.whole_ms else 1)
     translate = _Translator(trace.end)
     for time, event, data in trace.events:
@@ -161,7 +161,7 @@ class _Translator:
             yield Credit(
                 time,
                 _whole(data, "initial_max_data"),
-                # What the peer calls its own and ours is the other way round here (RFC 9000, section 18.2).
+                # Here, "local" is the peer's view of the streams that it opened (RFC 9000, section 18.2).
                 _whole(data, "initial_max_stream_data_bidi_remote"),
                 _whole(data, "initial_max_stream_data_bidi_local"),
                 _whole(data, "initial_max_stream_data_uni"),
@@ -183,7 +183,7 @@ class _Translator:
         return self.take_block(time, data, "datagrams")
 
 
-#: What is made of which event; others say nothing of waits.
+#: The method that converts each event, by its name; other events say nothing about waits.
 _MAKERS: Mapping[str, Callable[[_Translator, int, Json], Iterator[Event]]] = {
     "packet_sent": _Translator.take_sent,
     "packet_received": _Translator.take_received,
@@ -202,7 +202,7 @@ _MAKERS: Mapping[str, Callable[[_Translator, int, Json], Iterator[Event]]] = {
 
 
 def _number(data: Json, key: str) -> float | None:
-    """A number that is not negative; older drafts write large ones as text."""
+    """A non-negative number, None if there is none; older drafts write large numbers as text."""
     value = data.get(key)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         value = int(value)
@@ -251,7 +251,7 @@ def _size(data: Json) -> int | None:
 
 
 def _stream(frame: Json) -> tuple[int, int, int] | None:
-    """Stream, offset and length of a frame's data."""
+    """Stream id, offset and length of a frame's data; None for frames other than STREAM."""
     if _kind(frame) != "stream":
         return None
     length = _whole(frame, "length")
@@ -261,7 +261,7 @@ def _stream(frame: Json) -> tuple[int, int, int] | None:
 
 
 def _ranges(ranges: Any) -> Iterator[tuple[int, int]]:
-    """Acknowledged ranges: pairs, or single numbers where both ends are the same."""
+    """Acknowledged ranges as (first, last); a range of one packet may be a single number."""
     for one in ranges if isinstance(ranges, list) else []:
         pair = one if isinstance(one, list) else [one]
         ends = [end for end in (_number({"n": end}, "n") for end in pair) if end is not None]
@@ -270,7 +270,7 @@ def _ranges(ranges: Any) -> Iterator[tuple[int, int]]:
 
 
 def _reason(data: Json) -> str:
-    """The error and the words with which a connection was closed."""
+    """The error and the reason phrase of a close, as text that follows a sentence; "" without them."""
     error = next(
         (str(data[key])[:60] for key in _ERRORS if data.get(key) not in (None, "", "unknown")),
         "",

@@ -1,7 +1,7 @@
-"""qlog files: JSON and JSON text sequences, of draft-01 to the current draft; files of strangers.
+"""Reader of qlog files, which need not be well-formed: JSON and JSON text sequences, from draft-01 on.
 
-draft-ietf-quic-qlog-main-schema. Events are returned as they are, but for their time, which counts from the
-first.
+See draft-ietf-quic-qlog-main-schema. Events are returned unchanged, except that their times count from the
+first event.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any
 from cwndlab.base.errors import StudyError
 from cwndlab.base.writing import count_text
 
-#: What names of qlog files end with.
+#: Suffixes of qlog files.
 _SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
 _KNOWN = ("0.3", "0.4", "draft-01", "draft-02")
 _SCHEMAS = ("urn:ietf:params:qlog:file:contained", "urn:ietf:params:qlog:file:sequential")
-#: A file is read up to so many bytes, a trace up to so many events.
+#: Limits of what is read: bytes of a file, and events of a trace.
 _MOST_BYTES, _MOST_EVENTS = 1 << 28, 1_000_000
 _RECORD = "\x1e"
 _RIGHT = "a qlog file: JSON (.qlog) or JSON text sequences (.sqlog)"
-#: Nanoseconds of a unit of time.
+#: Nanoseconds in each unit of time.
 _UNITS = {"ms": 1e6, "us": 1e3}
-#: A time of more than this, from the first event on, is a fault.
+#: Events later than this, counted from the first event, are dropped as faulty.
 _LONGEST_NS = 10**16
 Json = Mapping[str, Any]
 
@@ -40,7 +40,7 @@ class RawTrace:
 
     title: str
     end: str
-    #: Time in nanoseconds, name without its schema, and data.
+    #: Each event: time in ns, name without its schema, and data.
     events: list[tuple[int, str, Json]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     #: Whether all times are whole milliseconds.
@@ -48,7 +48,7 @@ class RawTrace:
 
 
 def is_qlog(path: Path) -> bool:
-    """Whether a file is named as a qlog, or begins as one."""
+    """Whether a file is a qlog, by its suffix or its first bytes."""
     if path.name.endswith(_SUFFIXES):
         return True
     if not path.is_file():
@@ -64,7 +64,7 @@ def read_qlog(path: Path) -> list[RawTrace]:
     """The connections of a qlog file.
 
     Raises:
-        StudyError: it cannot be read, is no qlog, or has no events.
+        StudyError: the file cannot be read, is no qlog, or has no events.
 
     """
     try:
@@ -87,7 +87,7 @@ def parse_qlog(content: bytes, name: str) -> list[RawTrace]:
     if not text:
         raise StudyError(f"{name} is empty", right=_RIGHT)
     decoder = json.JSONDecoder()
-    # What is written as JSON is one value; in a sequence, more than the first value follows.
+    # A JSON file is a single value; a sequence continues after its first value.
     head, end = _decode(decoder, text.lstrip(_RECORD))
     sequence = text.startswith(_RECORD) or (head is not None and bool(text[end:].strip()))
     if sequence:
@@ -101,7 +101,7 @@ def parse_qlog(content: bytes, name: str) -> list[RawTrace]:
 
 
 def _decode(decoder: json.JSONDecoder, text: str, at: int = 0) -> tuple[Any, int]:
-    """The JSON value at a position and where it ends; None if there is none, or it nests too deeply."""
+    """The JSON value at a position, and the position after it; None if it is invalid or nested too deeply."""
     try:
         value, end = decoder.raw_decode(text, at)
     except (ValueError, RecursionError):
@@ -110,7 +110,7 @@ def _decode(decoder: json.JSONDecoder, text: str, at: int = 0) -> tuple[Any, int
 
 
 def _version(head: Json, name: str) -> list[str]:
-    """A note on a version that is not known; StudyError if it is no qlog."""
+    """A note if the qlog version is unknown; StudyError if there is none, so the file is no qlog."""
     version, schema = head.get("qlog_version"), head.get("file_schema")
     if version is None and schema is None:
         raise StudyError(f"{name} has neither qlog_version nor file_schema", right=_RIGHT)
@@ -120,7 +120,7 @@ def _version(head: Json, name: str) -> list[str]:
 
 
 def _sequence(decoder: json.JSONDecoder, text: str, name: str, notes: list[str]) -> RawTrace:
-    """JSON text sequences (RFC 7464), also with line breaks only."""
+    """Reads a JSON text sequence (RFC 7464), or lines of JSON without record separators."""
     records = text.split(_RECORD) if _RECORD in text else text.splitlines()
     values: list[Any] = []
     damaged = 0
@@ -165,7 +165,7 @@ def _contained(
 
 
 def _salvage(decoder: json.JSONDecoder, text: str, name: str, notes: list[str]) -> RawTrace:
-    """The events before the fault, of JSON that is damaged or ends too early."""
+    """The events of a damaged or truncated JSON file, up to the fault."""
     start = text.find('"events"')
     at = text.find("[", start) + 1
     if start < 0 or at == 0 or not any(f'"{word}"' in text[:at] for word in ("qlog_version", "file_schema")):
@@ -184,7 +184,7 @@ def _salvage(decoder: json.JSONDecoder, text: str, name: str, notes: list[str]) 
 
 
 def _trace(trace: Json, head: Json, events: list[Any], notes: list[str]) -> RawTrace:
-    """A trace with its events in order of time, from 0 on."""
+    """A trace with its events in order of time, from 0 on; malformed events are omitted and noted."""
     common = _table(trace, "common_fields")
     point = _table(trace, "vantage_point")
     title = next((str(one) for one in (trace.get("title"), head.get("title"), point.get("name")) if one), "")
@@ -240,7 +240,7 @@ def _from_first(
 
 
 def _as_table(event: Any, fields: Any) -> Json | None:
-    """An event as a table; those of draft-01 are lists, whose fields the trace names."""
+    """An event as an object, None if malformed; draft-01 writes lists, whose fields the trace names."""
     if isinstance(event, dict):
         if "name" not in event and "event" in event:
             return {**event, "name": event["event"]}

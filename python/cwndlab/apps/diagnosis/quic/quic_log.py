@@ -1,4 +1,4 @@
-"""What one end of a QUIC connection logged, whatever it was written as."""
+"""Events that one end of a QUIC connection logged, independent of the format of the log."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class LimitReached(NamedTuple):
     """A BLOCKED frame (RFC 9000, sections 19.12 to 19.14)."""
 
     cause: str
-    #: Of STREAM_DATA_BLOCKED.
+    #: The stream that STREAM_DATA_BLOCKED names; None for other frames.
     stream: int | None
-    #: The limit that it names, if it is logged.
+    #: The limit at which the sender is blocked; None if it was not logged.
     limit: int | None
 
 
@@ -26,9 +26,9 @@ class Sent(NamedTuple):
     time_ns: int
     packet: PacketName | None
     size: int
-    #: Whether it asks for an acknowledgment (RFC 9002, section 2).
+    #: Whether the packet is ack-eliciting (RFC 9002, section 2).
     eliciting: bool
-    #: Stream, offset and length of its data.
+    #: (stream id, offset, length) of each STREAM frame.
     data: tuple[tuple[int, int, int], ...] = ()
     blocked: tuple[LimitReached, ...] = ()
 
@@ -37,26 +37,26 @@ class Received(NamedTuple):
     """A packet that this end received."""
 
     time_ns: int
-    #: Number space, first and last number of each range that it acknowledges.
+    #: (number space, first, last) of each acknowledged range.
     acked: tuple[tuple[str, int, int], ...] = ()
-    #: Limits that it raises: of the connection, and of streams.
+    #: Raised limits: of the connection in bytes, of streams (id, bytes), and whether more streams may open.
     max_data: int | None = None
     max_stream_data: tuple[tuple[int, int], ...] = ()
     more_streams: bool = False
-    #: Bytes of its stream data.
+    #: Bytes of stream data in the packet.
     data_bytes: int = 0
     blocked: tuple[LimitReached, ...] = ()
 
 
 class Metrics(NamedTuple):
-    """What the stack says of its congestion control: `cwnd`, `in_flight`, `min_rtt_ms`, `pto_count`."""
+    """Congestion-control values that the stack reported: `cwnd`, `in_flight`, `min_rtt_ms`, `pto_count`."""
 
     time_ns: int
     values: Mapping[str, float]
 
 
 class State(NamedTuple):
-    """The stack's congestion control is in another state."""
+    """The stack's congestion control entered another state."""
 
     time_ns: int
     name: str
@@ -77,7 +77,7 @@ class Expired(NamedTuple):
 
 
 class Blocked(NamedTuple):
-    """The stack says that it is blocked, or no longer: the cause is then empty."""
+    """The stack reported that `what` became blocked by `cause`; an empty cause means unblocked."""
 
     time_ns: int
     what: str
@@ -85,7 +85,7 @@ class Blocked(NamedTuple):
 
 
 class Credit(NamedTuple):
-    """Limits that the peer grants at first: of the connection, and of streams by who opened which kind."""
+    """The peer's initial limits in bytes: for the connection, and for streams by opener and kind."""
 
     time_ns: int
     connection: int | None
@@ -98,7 +98,7 @@ class Closed(NamedTuple):
     """The connection ended."""
 
     time_ns: int
-    #: "The peer closed it", and with which error and words.
+    #: Who closed the connection, and with which error and reason phrase.
     what: str
     why: str = ""
 
@@ -111,13 +111,13 @@ class QuicLog:
     """One end's log of a connection, in order of time, from time 0 on."""
 
     name: str
-    #: "client", "server", or "" if it is not known.
+    #: "client", "server", or "" if unknown.
     end: str
     events: list[Event]
     notes: list[str] = field(default_factory=list)
-    #: Times are multiples of this.
+    #: The resolution of the times.
     tick_ns: int = 1
-    #: Whether the stack's own numbers are logged, rather than taken from the simulator's records.
+    #: Whether the stack wrote the log; otherwise the log was made from a run's records.
     by_stack: bool = True
-    #: Bytes of its stream that the receiver accepts ahead, if no limit is logged.
+    #: Bytes of a stream that the receiver accepts ahead, if the log has no limits; None if unknown.
     stream_window: int | None = None

@@ -1,4 +1,4 @@
-"""An embedded stack's end of a connection as a log, from the record tables of its run."""
+"""Conversion of the record tables of an embedded stack's run into a log."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from cwndlab.base.numbers import Columns
 
 from .quic_log import Event, Expired, Metrics, PacketName, QuicLog, Received, Sent, State
 
-#: Packets of fewer bytes are ACKs.
+#: Smaller packets, in bytes, carry only ACKs.
 _SMALL = 100
-#: The states of table `cwnd` in words.
+#: Descriptions of states in the table `cwnd` that differ from the state's name.
 _STATES = {"loss": "recovery from persistent congestion"}
 
 
@@ -32,13 +32,13 @@ def log_of_records(
         segments: table `segments`, observed at that end.
         windows: table `cwnd`.
         timeouts: table `timeouts`; no rows if it was not recorded.
-        serial: the connection.
+        serial: the connection's number in the run.
         client: whether this end is the client.
-        name: what the log is called.
-        stream_window: bytes that the receiver accepts ahead.
+        name: the name of the log.
+        stream_window: bytes of a stream that the receiver accepts ahead; None if unlimited.
 
     """
-    # At the same time: what arrives causes packets, and windows are as after these.
+    # The order at equal times: a timer expires, then packets arrive and leave, then the window is recorded.
     parts = (
         _expired(timeouts, serial, client),
         _packets(segments, serial, client),

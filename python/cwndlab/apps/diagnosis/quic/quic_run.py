@@ -1,4 +1,4 @@
-"""What kept QUIC programs of a run on a kernel from sending: their qlog next to our packets."""
+"""The diagnosis of QUIC programs in a kernel's run, from their qlog and the laboratory's packet records."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from .qlog_file import parse_qlog
 from .quic_log import Event, Lost, QuicLog, Received, Sent
 from .quic_waits import Replayed, replay
 
-#: The table of what programs logged: `traffic`, `end`, `name` and `content`.
+#: The record table of log files that programs wrote: `traffic`, `end`, `name` and `content`.
 LOGS = "logs"
-#: The variable that names the folder of qlog files, to stacks that heed it.
+#: The environment variable that names the folder for qlog files; many stacks read it.
 VARIABLE = "QLOGDIR"
-#: A datagram that leaves later than its stack says by this was held by the host.
+#: A datagram captured later than its stack logged by more than this was delayed by the host.
 _LATE_NS = 1_000_000
 
 
 def asks_for_qlog(scenario: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The traffic of a scenario, whose programs are asked for qlog where they can write to their folder."""
+    """The traffic of a scenario, with qlog enabled for programs that can write to their folder."""
     made = []
     for entry in scenario["traffic"]:
         app = entry["app"]
@@ -45,24 +45,24 @@ def asks_for_qlog(scenario: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Datagrams:
-    """What the sending host sent and received of a connection."""
+    """The datagrams of a traffic entry, seen at the sending host."""
 
     sent_ns: NDArray[np.int64]
     received_ns: NDArray[np.int64]
     sent_bytes: int
-    #: How many of those sent were dropped by links.
+    #: Number of sent datagrams that links dropped.
     dropped: int
 
 
 @dataclass(frozen=True)
 class DatagramSummary(Summary):
-    """What a sender of datagrams did, by its packets; `retransmitted` are those that links dropped."""
+    """A summary of a sender of datagrams; `retransmitted` counts the datagrams that links dropped."""
 
     repairs: ClassVar[str] = "datagrams dropped by links"
 
 
 def is_datagrams(columns: Callable[[str], Columns], traffic: int) -> bool:
-    """Whether the packets of a traffic entry are datagrams: none is a SYN or an ACK."""
+    """Whether all packets of a traffic entry are datagrams, that is, none has TCP flags."""
     table = columns("connections")
     mine = table["connection"][table["traffic"] == traffic]
     segments = columns("segments")
@@ -79,16 +79,16 @@ def diagnose_program(
     at_s: float | None,
     longest: int,
 ) -> Diagnosis:
-    """What a program's QUIC stack waited for, by the qlog that it wrote at the sending host.
+    """The diagnosis of a program's QUIC stack, from the qlog that it wrote at the sending host.
 
     Args:
-        columns: gives the columns of a record table.
+        columns: returns the columns of a record table.
         files: the rows of table `LOGS`.
-        scenario: what was run.
+        scenario: the compiled scenario of the run.
         traffic: index of the traffic entry.
         node: the sending host.
-        at_s: the moment asked about.
-        longest: how many waits, without one.
+        at_s: the moment to explain, in seconds.
+        longest: how many waits to explain, without `at_s`.
 
     """
     entry = scenario["traffic"][traffic]
@@ -137,7 +137,7 @@ def _outside(name: str, packets: _Datagrams) -> Summary:
 
 
 def _on_our_clock(log: QuicLog, packets: _Datagrams) -> QuicLog:
-    """The log with the run's times: its first packet, sent or received, is our first datagram."""
+    """The log shifted to the run's clock: its first packet is the first datagram of the same direction."""
     first = next((one for one in log.events if isinstance(one, Sent | Received)), None)
     times = packets.sent_ns if isinstance(first, Sent) else packets.received_ns
     if first is None or not len(times):
@@ -148,7 +148,7 @@ def _on_our_clock(log: QuicLog, packets: _Datagrams) -> QuicLog:
 
 
 def _differences(log: QuicLog, replayed: Replayed, packets: _Datagrams) -> list[str]:
-    """Where the stack's log and our packets disagree."""
+    """Notes on differences between the stack's log and the recorded packets."""
     notes = []
     lost = sum(isinstance(one, Lost) for one in log.events)
     notes.append(
@@ -179,7 +179,7 @@ def _differences(log: QuicLog, replayed: Replayed, packets: _Datagrams) -> list[
 
 
 def _with_bottleneck(summary: Summary, scenario: Mapping[str, Any], traffic: int, node: int) -> Summary:
-    """With what it used of its bottleneck."""
+    """The summary with a sentence on the use of the bottleneck; unchanged if the bottleneck is unknown."""
     entry = scenario["traffic"][traffic]
     peer = entry["server"] if entry["client"] == node else entry["client"]
     neck = bottleneck_in(scenario, traffic, node, peer)

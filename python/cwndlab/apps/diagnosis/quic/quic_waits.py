@@ -1,8 +1,8 @@
-"""What each wait of a QUIC sender was for: by what its stack says, and by its packets.
+"""The cause of each wait of a QUIC sender, according to the stack's log and according to its packets.
 
-A wait is the time between two packets that ask for an acknowledgment. What the stack says are its window and
-its bytes in flight, the states and limits that it names, and its timers. What the packets show is what
-released the next one: an acknowledgment, a limit that was raised, data of the peer, a timer, or nothing.
+A wait is the time between two ack-eliciting packets. The stack states its window and bytes in flight, its
+states and limits, and its timers. The packets show what released the later packet: an acknowledgment, a
+raised limit, data from the peer, a timer, or nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .quic_log import (
     State,
 )
 
-#: Causes that are the same to the packets.
+#: Causes that packets alone do not distinguish.
 _WINDOW = ("cwnd", "recovery", "persistent-congestion")
 _FAMILIES = {
     **dict.fromkeys(_WINDOW, "window"),
@@ -38,13 +38,13 @@ _FAMILIES = {
     "pto": "pto",
 }
 _ANSWER_NS = 1_000_000
-"""An endpoint sends what an arrival released within this time, and a twentieth of a round trip."""
+"""An endpoint sends what an arrival released within this time, and within a twentieth of a round trip."""
 _FLOW_SHARE = 0.85
-"""Share of a stream's window in flight from which on it is full; receivers raise it after an eighth."""
+"""From this share of a stream's window in flight on, it is full; receivers raise it after an eighth."""
 _MINIMUM = 2
-"""Packets of the smallest window, which persistent congestion leaves (RFC 9002, section 7.6.2)."""
+"""Packets of the minimum window, which persistent congestion leaves (RFC 9002, section 7.6.2)."""
 _NUMBER_GAP = 2
-"""Packets by which the bytes in flight that a stack states may differ from those of its packets."""
+"""The stated bytes in flight may differ from those of the packets by this many packets."""
 
 
 @dataclass(slots=True)
@@ -53,48 +53,48 @@ class QuicWait:
 
     start_ns: int
     end_ns: int
-    #: What the stack says, and what its packets show; empty if they say nothing.
+    #: The cause that the stack states, and the cause that the packets show; "" if there is none.
     stated: str
     shown: str
-    #: The stack's window and bytes in flight when it began, as far as they are known.
+    #: The stack's window and bytes in flight at the start of the wait; None if unknown.
     cwnd: int | None
     in_flight: int | None
-    #: The stack's words for its state, the BLOCKED frame before it, and what arrived at its end.
+    #: Events that explain the wait (time in ns, text): state changes, BLOCKED frames and arrivals.
     steps: list[tuple[int, str]]
     next: Sent
 
     @property
     def duration_ns(self) -> int:
-        """How long it was."""
+        """Length of the wait."""
         return self.end_ns - self.start_ns
 
     @property
     def disputed(self) -> bool:
-        """Whether the packets show something else than the stack says."""
+        """Whether the packets contradict the cause that the stack states."""
         families = _FAMILIES.get(self.stated), _FAMILIES.get(self.shown)
         return None not in families and "pto" not in families and families[0] != families[1]
 
     @property
     def cause(self) -> str:
-        """What the stack says, or the likeliest by the packets."""
+        """The stated cause, or that of the packets if none is stated or a probe timeout went unstated."""
         if self.shown == "pto" and self.stated in (*_WINDOW, "application", ""):
             return "pto"
         return self.stated or self.shown or "unknown"
 
     @property
     def certain(self) -> bool:
-        """Whether the stack says so, and the packets do not show otherwise."""
+        """Whether the stack states the cause and the packets do not contradict it."""
         return self.stated == self.cause and not self.disputed
 
 
 @dataclass
 class Replayed:
-    """What became of a log's events."""
+    """The waits of a log, and counts of its events."""
 
     waits: list[QuicWait] = field(default_factory=list)
     packets: int = 0
     lost: int = 0
-    #: Bytes of stream data that were acknowledged, sent in all, and received.
+    #: Bytes of stream data: acknowledged, sent (retransmissions included), and received.
     acknowledged: int = 0
     sent_bytes: int = 0
     received_bytes: int = 0
@@ -103,11 +103,11 @@ class Replayed:
     min_rtt_ns: int | None = None
     span_ns: tuple[int, int] | None = None
     ended: str = ""
-    #: When persistent congestion set the window to its smallest, and from what to what.
+    #: Each persistent congestion: time in ns, window before and after in bytes.
     collapses: list[tuple[int, int, int]] = field(default_factory=list)
-    #: BLOCKED frames that it sent although its data had not reached the limit.
+    #: BLOCKED frames that the stack sent before its data had reached the limit.
     early_frames: int = 0
-    #: How often BLOCKED frames of the peer arrived.
+    #: Packets of the peer with a BLOCKED frame.
     peer_blocked: int = 0
     #: Statements of bytes in flight, and how many of them the packets contradict.
     statements: int = 0
@@ -115,17 +115,17 @@ class Replayed:
 
     @property
     def shortest_rtt_ns(self) -> int | None:
-        """As the stack says, or of its packets."""
+        """The least round trip that the stack states, or else that of its packets; None if unknown."""
         return self.min_rtt_ns or min(self.rtts_ns, default=None)
 
     @property
     def median_rtt_ns(self) -> float | None:
-        """Of the round trips of packets."""
+        """The median round trip of the packets; None if there is none."""
         return median(self.rtts_ns) if self.rtts_ns else None
 
 
 def replay(log: QuicLog) -> Replayed:
-    """Follows a log, and finds all waits of its sender, short ones included."""
+    """The waits of a log's sender, including short ones, with counts of the log's events."""
     return _Replay(log).run()
 
 
@@ -134,34 +134,34 @@ class _Replay:
         self.log, self.out = log, Replayed()
         self.cwnd: int | None = None
         self.stated_flight: int | None = None
-        #: By how much packets sent, acknowledged and lost have changed it since.
+        #: Change of the bytes in flight by packets since `stated_flight` was stated.
         self.change = 0
-        #: Of each packet that is outstanding: when it was sent, its size, and its stream data.
+        #: (send time, size, bytes of stream data) of each outstanding packet.
         self.outstanding: dict[PacketName, tuple[int, int, int]] = {}
-        #: Numbers that were sent, in each space.
+        #: The packet numbers sent, in ascending order, by number space.
         self.numbers: dict[str, list[int]] = {}
         self.flight = self.largest = 0
         self.state, self.state_ns = "", 0
-        #: Causes of which the stack says that they block it, by what.
+        #: The causes that the stack states to block it, by what is blocked.
         self.blocks: dict[str, str] = {}
-        #: What its last BLOCKED frames named, until a limit is raised.
+        #: The cause of the last BLOCKED frames, until a limit is raised.
         self.asked = ""
         self.max_data: int | None = None
         self.credit: Credit | None = None
         self.max_stream: dict[int, int] = {}
         self.offsets: dict[int, int] = {}
         self.handshake, self.collapsed = True, False
-        #: Losses are being repaired until this packet, or a later one, is acknowledged.
+        #: The packet whose acknowledgment, or that of a later one, ends the recovery from losses.
         self.repair: PacketName | None = None
         self.pto_count = 0.0
-        # Of the wait under way.
+        # The state of the current wait.
         self.last: Sent | None = None
         self.now = 0
         self.spent: dict[str, int] = {}
         self.begun: tuple[int | None, int | None] = None, None
         self.timer_ns: int | None = None
         self.lost_ns: int | None = None
-        #: What arrived since, and whether the packets in flight had filled the window, as far as it is known.
+        #: Packets that arrived during the wait, and whether the window was full when they arrived.
         self.arrivals: deque[tuple[Received, bool]] = deque(maxlen=64)
         self.limited = ""
         self.steps: list[tuple[int, str]] = []
@@ -200,15 +200,15 @@ class _Replay:
         elif isinstance(event, Closed):
             self.out.ended = self.out.ended or f"{event.what} at {event.time_ns / 1e9:.6f} s{event.why}."
 
-    # What the stack says.
+    # What the stack states.
 
     @property
     def in_flight(self) -> int | None:
-        """Bytes in flight, as last stated, with what its packets have changed since."""
+        """The last stated bytes in flight, updated with packets since; None if never stated."""
         return None if self.stated_flight is None else self.stated_flight + self.change
 
     def states(self) -> str:
-        """What the stack now says that it waits for; empty if it says nothing."""
+        """The cause that the stack currently states for a wait; "" if none."""
         if self.blocks:
             return next(reversed(self.blocks.values()))
         if self.asked:
@@ -216,7 +216,7 @@ class _Replay:
         if self.handshake:
             return "handshake"
         is_old = self.last is not None and self.state_ns < self.last.time_ns
-        # quic-go keeps the state of an earlier wait while packets fill the window that it states.
+        # quic-go keeps reporting "application limited" from an earlier wait while packets fill its window.
         if "application" in self.state and "limited" in self.state and not (is_old and self.is_full()):
             return "application"
         if not self.is_full():
@@ -226,7 +226,7 @@ class _Replay:
         return "recovery" if self.repair is not None or "recovery" in self.state else "cwnd"
 
     def is_full(self) -> bool:
-        """Whether the window that the stack states has no room for its largest packet."""
+        """Whether the stated window lacks space for a packet of the largest size."""
         flight = self.in_flight
         return self.cwnd is not None and flight is not None and flight + self.largest > self.cwnd
 
@@ -298,7 +298,8 @@ class _Replay:
 
     def on_acked(self, time_ns: int, space: str, first: int, last: int) -> None:
         sent = self.numbers.get(space, [])
-        # Most ACKs repeat ranges that were acknowledged before; strangers' ranges may be of any width.
+        # ACKs repeat acknowledged ranges of any width, so search the shorter of range and outstanding
+        # packets.
         low, high = bisect_left(sent, first), bisect_right(sent, last)
         numbers: list[PacketName]
         if high - low < len(self.outstanding):
@@ -318,7 +319,7 @@ class _Replay:
             self.repair = None
 
     def end_handshake(self) -> None:
-        """Forgets the packets of the handshake, as the keys are discarded (RFC 9002, section 6.4)."""
+        """Drops handshake packets from those in flight: their keys are discarded (RFC 9002, section 6.4)."""
         self.handshake = False
         for name in [one for one in self.outstanding if one[0] != "application"]:
             self.flight -= self.outstanding.pop(name)[1]
@@ -360,7 +361,7 @@ class _Replay:
                 self.out.early_frames += 1
 
     def has_reached(self, frame: LimitReached) -> bool:
-        """Whether data is at a BLOCKED frame's limit; stacks send them for what waits in a buffer, too."""
+        """Whether data reached a BLOCKED frame's limit; stacks also send it for data still in a buffer."""
         if frame.limit is None or frame.cause == "stream-limit":
             return True
         if frame.stream is not None:
@@ -368,7 +369,7 @@ class _Replay:
         return sum(self.offsets.values()) >= frame.limit
 
     def find_exhausted(self) -> str:
-        """The limit of flow control that leaves no room for a byte."""
+        """The flow-control limit that leaves no space for another byte: its cause, or ""."""
         window = self.log.stream_window
         if window is not None and self.flight >= _FLOW_SHARE * window and not self.is_full():
             return "flow-stream"
@@ -381,7 +382,7 @@ class _Replay:
         return ""
 
     def stream_limit(self, stream: int) -> int | None:
-        """What the peer accepts of a stream (RFC 9000, section 2.1: who opened it, and of which kind)."""
+        """The peer's limit for a stream in bytes (RFC 9000, section 2.1); None if unknown."""
         first = None
         if self.credit is not None and self.log.end:
             own = (stream % 2 == 0) == (self.log.end == "client")
@@ -392,15 +393,15 @@ class _Replay:
 
     @property
     def rtt_ns(self) -> int:
-        """The shortest round trip, as far as it is known."""
+        """The shortest known round trip; `_ANSWER_NS` if none is known."""
         return self.out.min_rtt_ns or min(self.out.rtts_ns[:1], default=_ANSWER_NS)
 
     def answer_ns(self) -> int:
-        """The time within which an endpoint sends what an arrival or a timer released."""
+        """The time in ns within which an endpoint sends what an arrival or a timer released."""
         return max(self.log.tick_ns, min(_ANSWER_NS, self.rtt_ns // 20))
 
     def shows(self, event: Sent) -> str:
-        """What the packets show of the wait that ends with this one."""
+        """The cause, according to the packets, of the wait that `event` ends."""
         assert self.last is not None
         answer, rtt_ns = self.answer_ns(), self.rtt_ns
         fresh = [(one, full) for one, full in self.arrivals if event.time_ns - one.time_ns <= answer]
@@ -445,7 +446,7 @@ _FRAMES = {
 
 
 def _arrival(event: Received) -> str:
-    """What arrived, if it may release something."""
+    """A description of an arrival that may release data; "" for other arrivals."""
     parts = []
     if event.max_data is not None:
         parts.append(f"MAX_DATA {event.max_data}")
