@@ -1,4 +1,4 @@
-"""The tag of the wheel: with the router in it, it is for one platform."""
+"""The tag of the wheel, which contains the router and so is for one platform."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class PlatformTag(BuildHookInterface[Any]):
-    """Sets the platform: CWNDLAB_PLATFORM, which `tools/wheel.py` sets, or this machine's."""
+    """Sets the wheel's platform: CWNDLAB_PLATFORM, which `tools/wheel.py` sets, or else this machine's."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Sets the tag; an editable installation has none of its own."""
+        """Sets the tag, except for an editable installation, which needs none."""
         if version == "editable":
             return
         here = sysconfig.get_platform().replace("-", "_").replace(".", "_")

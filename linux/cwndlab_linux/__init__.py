@@ -1,1 +1,1 @@
-"""`--backend linux`: runs on this machine's kernel."""
+"""`--backend linux` and `--backend linux-virtual`: runs on Linux kernels."""

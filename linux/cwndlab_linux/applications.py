@@ -1,7 +1,7 @@
-"""The simulator's applications (crates/cwndlab-traffic) on real sockets: events in, commands out.
+"""The simulator's applications (crates/cwndlab-traffic) on real sockets: they take events and give commands.
 
-Both ends of a connection live in one process, each in its own namespace, so that the server knows what the
-client will ask for; the wire sees no difference.
+Both ends of a connection run in one process, each in its own namespace, so the server knows what the client
+will request; this makes no difference on the wire.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from typing import Any
 from cwndlab._core import Application, Command
 
 CHUNK = memoryview(bytes(1 << 16))
-#: A shared buffer whose content is never used: applications only count bytes.
+#: A buffer for received data, shared because its content is never used: applications only count bytes.
 _SCRATCH = bytearray(1 << 16)
-#: Errors of a kernel, and why a connection of the simulator fails alike (`CloseReason` of cwndlab-tcp).
+#: Errors of a kernel, with the reasons that the simulator states (`CloseReason` of cwndlab-tcp).
 REASONS = {
     errno.ECONNREFUSED: "connection refused by the peer",
     errno.ECONNRESET: "connection reset by the peer",
     errno.EPIPE: "connection reset by the peer",
     errno.ETIMEDOUT: "the peer stopped acknowledging",
 }
-#: The same of ETIMEDOUT before the handshake was complete.
+#: The reason for ETIMEDOUT before the handshake was complete.
 NO_ANSWER = "the peer did not answer the connection request"
 
 
 @dataclass(frozen=True)
 class SocketEnd:
-    """One end of a traffic entry: how to make its sockets, and its address."""
+    """One end of a traffic entry: a function that makes its sockets, and its address."""
 
     make: Callable[[], socket.socket]
     address: str
 
 
 class Bed:
-    """What the applications share: the loop, open sockets, failures."""
+    """State shared by all applications: the event loop, open sockets, and failures."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, counts: bool = False) -> None:
         self.loop = loop
@@ -53,12 +53,12 @@ class Bed:
         self.failures: list[str] = []
         #: Whether TCP_INFO is read when an end closes.
         self.counts = counts
-        #: When both ends of a connection were first established, in seconds of the loop's clock.
+        #: When both ends of a connection were first established, in seconds of the loop's clock; None before.
         self.first_ready: float | None = None
         loop.set_exception_handler(lambda _, context: self._failed(context.get("exception"), context))
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Starts a coroutine; if it raises an exception, the run fails."""
+        """Starts a coroutine; the run fails if it raises an exception."""
         task = self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self._done)
@@ -72,22 +72,22 @@ class Bed:
         self.failures.append(f"{type(error).__name__}: {error}" if error else str(context.get("message")))
 
     def add_socket(self, sock: socket.socket) -> None:
-        """Takes the socket of a connection."""
+        """Registers the socket of a connection."""
         self.sockets[sock.fileno()] = sock
 
     def close_socket(self, sock: socket.socket) -> None:
-        """Closes an end."""
+        """Closes the socket of an end."""
         self.sockets.pop(sock.fileno(), None)
         sock.close()
 
     def note_established(self) -> None:
-        """Notes when both ends of a connection were first established."""
+        """Records the time at which both ends of a connection were first established."""
         if self.first_ready is None:
             self.first_ready = self.loop.time()
 
 
 class Driver:
-    """One application: hands it what happens on its sockets, and carries out its commands."""
+    """Drives one application: passes it the events on its sockets, and executes its commands."""
 
     def __init__(
         self,
@@ -105,19 +105,19 @@ class Driver:
         self.port, self.client_opens, self.answer_carries_ack = port, client_opens, answer_carries_ack
         #: What the application recorded, each with the client ends (address, port) of its connections.
         self.records: list[tuple[Command.Record, list[tuple[str, int]]]] = []
-        #: What the application wrote: number of the connection, whether at its client, time, bytes.
+        #: The application's writes: connection's ordinal, whether by its client, time in ns, bytes.
         self.writes: list[tuple[int, bool, int, int]] = []
-        #: What the kernel counted of ends: number of the connection, whether its client, counters.
+        #: The kernel's counters of ends: connection's ordinal, whether its client, counters of `tcp_info`.
         self.counted: list[tuple[int, bool, *tuple[Any, ...]]] = []
-        #: Ends with a socket.
+        #: Ends with an open socket.
         self.open_ends: dict[End, None] = {}
         self.listeners: list[socket.socket] = []
         self._opened = 0
         self._used: list[tuple[str, int]] = []
-        #: Client ends of connections that failed, and why.
+        #: Client ends (address, port) of failed connections, with the reason.
         self.failed: list[list[str | int]] = []
         self._connections: dict[int, Connection] = {}
-        #: Connections that are not yet accepted, by the address that opened them.
+        #: Connections that are not yet accepted, by the client address.
         self._opening: dict[tuple[str, int], Connection] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._touched: deque[End] = deque()
@@ -125,11 +125,11 @@ class Driver:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a connection is there for the application, or its timer is pending."""
+        """Whether the application has a connection, or its timer is pending."""
         return bool(self._connections) or self._timer is not None
 
     def start(self) -> None:
-        """Begins to listen, and starts the application."""
+        """Starts to listen, and starts the application."""
         place = self.places[not self.client_opens]
         listener = place.make()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -140,7 +140,7 @@ class Driver:
         self.execute(self.application.start(now_ns()))
 
     def end(self) -> None:
-        """Records what is under way as unfinished; nothing is carried out after it."""
+        """Ends the application, which records unfinished work; commands have no effect afterwards."""
         self.execute(self.application.end(now_ns()))
         for end in list(self.open_ends):
             end.count()
@@ -148,13 +148,13 @@ class Driver:
             self._timer.cancel()
 
     def execute(self, commands: list[Command]) -> None:
-        """Carries out commands in order, and everything that they enable immediately."""
+        """Executes commands in order, and everything that they enable immediately."""
         for command in commands:
             self._carry_out(command)
         self.settle()
 
     def settle(self, *ends: End) -> None:
-        """Does what these ends, and those that commands refer to, can do immediately."""
+        """Performs all immediate actions of these ends, and of ends that commands refer to."""
         self._touched.extend(ends)
         if self._settling:
             return
@@ -176,8 +176,8 @@ class Driver:
                     self._timer.cancel()
                 self._timer = self.bed.loop.call_at(at_ns / 1e9, self._expired)
             case Command.Record():
-                # Pages, files and transactions follow each other: the connections opened since the last one
-                # are this one's. Objects are part of a page, which has a record of its own.
+                # Pages, files and transactions are sequential, so the connections opened since the last
+                # record belong to this one. Objects are part of a page, which has its own record.
                 own = [] if command.kind == "object" else self._used
                 self.records.append((command, own))
                 if command.kind != "object":
@@ -202,7 +202,7 @@ class Driver:
                 raise AssertionError(f"no such command: {command}")
 
     def _end(self, conn: int, client: bool) -> End | None:
-        """The end that a command means, to be settled after it; none if the connection is already over."""
+        """The end that a command refers to, to be settled afterwards; None if the connection is over."""
         connection = self._connections.get(conn)
         if connection is None:
             return None
@@ -250,13 +250,13 @@ class Driver:
         if self.answer_carries_ack:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
         connection = self._opening.pop(peer[:2], None)
-        if connection is None:  # given up in the meantime
+        if connection is None:  # the connection failed in the meantime
             sock.close()
         else:
             connection.ends[not self.client_opens].establish(sock)
 
     def free_connection(self, connection: Connection, failure: str) -> None:
-        """Frees the application's number of a connection, and notes why it failed, if it did."""
+        """Frees the application's number of a connection, and records the reason if the connection failed."""
         if failure and connection.client_end is not None:
             self.failed.append([*connection.client_end, failure])
         del self._connections[connection.number]
@@ -264,21 +264,21 @@ class Driver:
 
 
 class Connection:
-    """A connection of an application, with both its ends."""
+    """A connection of an application, with both ends."""
 
     def __init__(self, driver: Driver, number: int, ordinal: int) -> None:
         self.driver, self.number = driver, number
-        #: How many connections the driver opened before; numbers are used again.
+        #: Count of connections that the driver opened before; numbers are reused, ordinals are not.
         self.ordinal = ordinal
-        #: Address and port of the client, once it has opened.
+        #: Address and port of the client; None before it has opened.
         self.client_end: tuple[str, int] | None = None
-        #: By whether it is the client's.
+        #: The ends by whether they are the client's.
         self.ends = {client: End(self, client) for client in (True, False)}
-        #: Whether the application is done with it. One end may still be draining.
+        #: Whether the connection is over for the application; one end may still be draining.
         self.is_over = False
 
     def fail(self, error: int | None) -> None:
-        """One end was reset or given up, with this error of the kernel."""
+        """Handles a reset or timeout of one end, with this error number of the kernel."""
         established = any(end.sock is not None for end in self.ends.values())
         if error == errno.ETIMEDOUT and not established:
             failure = NO_ANSWER
@@ -287,7 +287,7 @@ class Connection:
         self._finish(failure)
 
     def end_closed(self) -> None:
-        """One end has sent and received its FIN."""
+        """Handles that one end has sent and received its FIN."""
         if all(end.is_closed for end in self.ends.values()):
             self._finish("")
 
@@ -298,22 +298,22 @@ class Connection:
 
 
 class End:
-    """One end of a connection: what the application wants of it, carried out on its socket."""
+    """One end of a connection, which executes the application's commands on its socket."""
 
     def __init__(self, connection: Connection, client: bool) -> None:
         self.connection, self.driver, self.client = connection, connection.driver, client
         self.sock: socket.socket | None = None
         self.is_closed = False
-        #: Bytes still to be handed to the kernel, and whether a FIN follows them.
+        #: Bytes still to be written to the kernel, and whether a FIN follows them.
         self.to_write = 0
         self.closing = self._fin_sent = self._waits_for_room = False
-        #: Bytes that have arrived in order, and those of them that the application of a held end has read.
+        #: Bytes that have arrived in order, and how many of these the application of a held end has read.
         self.received = self._taken = 0
         self.notify_at: int | None = None
         self.held = self._fin_received = False
 
     def establish(self, sock: socket.socket) -> None:
-        """Its socket is connected."""
+        """Starts to use the connected socket."""
         self.sock = sock
         bed = self.driver.bed
         bed.add_socket(sock)
@@ -329,7 +329,7 @@ class End:
         self.driver.execute(event(now_ns(), self.connection.number, self.client, *more))
 
     def settle(self) -> None:
-        """Does what can be done immediately: writes, closes, reports arrivals."""
+        """Performs all immediate actions: writes, closes, reports arrivals."""
         if self.sock is None or self.is_closed:
             return
         try:
@@ -340,7 +340,7 @@ class End:
         if self.held and self.notify_at is not None and not self._fin_received:
             try:
                 self._look(self.sock)
-            except OSError:  # nothing is there, or the loop will say what is wrong
+            except OSError:  # nothing has arrived, or the loop will report the error
                 pass
         if self.notify_at is not None and self.received >= self.notify_at:
             self.notify_at = None
@@ -351,7 +351,7 @@ class End:
             self.connection.end_closed()
 
     def _write(self, sock: socket.socket) -> None:
-        """Writes until the kernel takes no more. MSG_MORE holds the last segment back for the FIN."""
+        """Writes until the kernel accepts no more. MSG_MORE delays the last segment until the FIN."""
         loop, fd = self.driver.bed.loop, sock.fileno()
         try:
             while self.to_write > 0:
@@ -393,9 +393,9 @@ class End:
         self._settle_now()
 
     def _look(self, sock: socket.socket) -> int:
-        """How many bytes wait in a held end's buffer; 0 if the FIN has arrived, behind them all.
+        """The unread bytes of a held end; 0 if only the FIN is left.
 
-        The loop ignores the socket until the application has read: unread data would wake it repeatedly.
+        The loop ignores the socket until the application reads, because unread data would wake it repeatedly.
         """
         waiting: int = struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, bytes(4)))[0]
         self.received = self._taken + waiting
@@ -414,7 +414,7 @@ class End:
         self.driver.bed.loop.add_reader(self.sock.fileno(), self._readable)
 
     def count(self) -> None:
-        """Takes down what the kernel counted so far, if anybody wants to know."""
+        """Records the kernel's counters, if requested."""
         self.driver.open_ends.pop(self, None)
         if self.driver.bed.counts and self.sock is not None:
             counters = tcp_info(self.sock)
@@ -435,10 +435,10 @@ class End:
 
 
 def tcp_info(sock: socket.socket) -> tuple[Any, ...]:
-    """What a kernel counted of a connection's end (struct tcp_info, <linux/tcp.h>); times in nanoseconds.
+    """The kernel's counters of a connection's end (struct tcp_info, <linux/tcp.h>); times in nanoseconds.
 
-    Busy, limited by the receive window, by the send buffer; whether the last rate sample was limited by the
-    application; timeouts, recoveries by timeouts and their time (None before Linux 6.7).
+    In order: time busy, limited by the receive window, and by the send buffer; whether the last rate sample
+    was application-limited; timeouts, recoveries by timeouts, and their time (None before Linux 6.7).
     """
     info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 248)
     times = (1000 * micro for micro in struct.unpack_from("=3Q", info, 168))
@@ -450,5 +450,5 @@ def tcp_info(sock: socket.socket) -> tuple[Any, ...]:
 
 
 def now_ns() -> int:
-    """The time of the loop's clock."""
+    """The current time of the loop's clock in nanoseconds."""
     return time.monotonic_ns()

@@ -1,4 +1,4 @@
-"""What the laboratory knows of this distribution (`cwndlab.runs.kernel_side.Kernels`), by its entry point."""
+"""The entry point of this distribution, which implements `cwndlab.runs.kernel_side.Kernels`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["AT_ONCE", "examine", "executor", "find", "kernels_by_law", "load_sta
 
 
 def executor(options: RunOptions, plan: Plan) -> Kernel:
-    """Who runs the cells of a plan on a kernel; StudyError or RunError if nobody can."""
+    """The executor that runs a plan's cells on a kernel; StudyError or RunError if that is not possible."""
     find_router()
     study = plan.study
     chosen = stack_for(study, options.stack), options.threads, study.base.limits
@@ -39,12 +39,12 @@ def executor(options: RunOptions, plan: Plan) -> Kernel:
 
 
 def other_recovery(backend: str, configs: Iterable[Mapping[str, Any]]) -> str:
-    """Which recoveries replace those of the study under this key, in words; empty if none do."""
+    """A text on how the stack in a result's key replaces the study's recovery; empty if it does not."""
     return stack.other_recovery(stack.stack_of_key(backend), configs)
 
 
 def examine() -> Iterator[Check]:
-    """What kernel runs need on this machine."""
+    """Checks of this machine for kernel runs."""
     from . import kernel_doctor
     from .virtual import doctor
 

@@ -1,4 +1,4 @@
-"""A shell at a host of a run: the clock stands still while it waits for a line."""
+"""The guest's part of `cwndlab shell`: the clock stops while the shell waits for a line."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 from .hosts import Hosts
 from .programs import own_files
 
-#: In the run's folder: what the two sides write for each other.
+#: The folder, within the run's, for files exchanged between guest and host.
 FOLDER = "shell"
-#: Appended to each line: the shell reports its code here.
+#: The file descriptor on which the shell reports the exit code of each line.
 _REPORT_FD = 9
 
 
@@ -32,7 +32,7 @@ class Shell:
         self.is_over = False
 
     def schedule(self, zero: float) -> None:
-        """It opens at its time."""
+        """Schedules the opening of the shell."""
         self.zero = zero
         self.loop.call_at(zero + self.wanted["at_ns"] / 1e9, self._open)
 
@@ -59,14 +59,14 @@ class Shell:
         self._ask()
 
     def _ask(self) -> None:
-        """Hands the next line to the shell; nothing else runs until it is there."""
+        """Passes the next line to the shell; blocks everything else until the line is available."""
         (self.home / f"asks-{self.lines}").write_text(f"{time.monotonic() - self.zero:.6f}")
         name = self.home / f"line-{self.lines}"
-        while name not in self.home.iterdir():  # to look for the file itself takes time if it is not there
+        while name not in self.home.iterdir():  # testing for the file itself takes time if it does not exist
             pass
         line = name.read_text()
         self.lines += 1
-        if not line:  # the end of the input
+        if not line:  # end of input
             self._close()
             return
         assert self.process.stdin is not None

@@ -1,4 +1,4 @@
-"""The end hosts of a scenario on the kernel: namespaces with their devices, addresses, routes and sockets."""
+"""The end hosts of a scenario on the kernel: namespaces with devices, addresses, routes and sockets."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from .router_queues import RouterQueues, tc
 
 DEVICE = "cw0"
 CONTROL = "tcp_congestion_control"
-#: <asm-generic/socket.h>; bytes a second.
+#: From <asm-generic/socket.h>; the option is in bytes per second.
 SO_MAX_PACING_RATE = 47
-#: Server port of the first traffic entry; the others follow. As in the simulator's traces: iperf's.
+#: Server port of the first traffic entry, iperf's as in the simulator's traces; other entries follow.
 FIRST_PORT = 5001
-#: Client port of the first entry of datagrams; the first that IANA assigns to nobody.
+#: Client port of the first datagram entry: the first port that IANA leaves unassigned.
 FIRST_CLIENT_PORT = 49152
-#: Of each segment's options, if timestamps are agreed on.
+#: Bytes of the timestamps option in each segment, if negotiated.
 TIMESTAMPS_BYTES = 12
 
 
 def address(node: int, index: int, version: int = 4) -> str:
-    """Address of a node; one for each pair of TCP settings that it talks with."""
+    """An address of a node; `index` counts the pairs of TCP settings that the node uses."""
     if version == 6:
         return f"fd93::{node + 1:x}:{index + 1:x}"
     return f"10.{93 + node // 250}.{node % 250}.{index + 1}"
 
 
 def _add_qdisc(words: str) -> None:
-    """Gives the device in this namespace a queueing discipline."""
+    """Sets the queueing discipline of the device in this namespace."""
     try:
         tc("qdisc", "add", "dev", DEVICE, "root", *words.split())
     except SetupError as error:
@@ -45,7 +45,7 @@ def _add_qdisc(words: str) -> None:
 
 
 class Hosts:
-    """The scenario's end hosts: namespaces, devices, addresses, routes."""
+    """The end hosts of a scenario: namespaces, devices, addresses and routes."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         self.scenario: Mapping[str, Any] = job["scenario"]
@@ -59,7 +59,7 @@ class Hosts:
         self.addresses: dict[tuple[int, int, int], str] = {}
         self.of_node: dict[int, list[str]] = {}
         self.configs: dict[int, dict[int, Any]] = {}
-        #: Of the programs of a traffic entry at a node: what they send is known by them.
+        #: The addresses of programs by (traffic entry, node); they identify the programs' packets.
         self.program_addresses: dict[tuple[int, int], str] = {}
         for index, entry in enumerate(self.scenario["traffic"]):
             pair = (entry["tcp_client"], entry["tcp_server"])
@@ -82,7 +82,7 @@ class Hosts:
         self.queues = RouterQueues(self.scenario)
 
     def make(self) -> None:
-        """Namespaces with devices that are up, addresses, sysctls and routes."""
+        """Creates namespaces with active devices, addresses, sysctls and routes."""
         every = [tcp for configs in self.configs.values() for tcp in configs.values()]
         self.queues.make(max(map(stacks.mtu, every)), self.version)
         if self.packet:
@@ -92,7 +92,7 @@ class Hosts:
             configs = list(self.configs[node].values())
             stack = self.stack_at(node)
             wanted = stacks.sysctls(stack, configs)
-            wanted.pop(CONTROL, None)  # set for each socket
+            wanted.pop(CONTROL, None)  # set for each socket instead
             self.missing = space.set_sysctls(wanted)
             if Path("/proc/sys/net/ipv4/tcp_timestamps").read_text().strip() != "0":
                 self.stamping.add(node)
@@ -110,7 +110,7 @@ class Hosts:
                 if self.packet:
                     flags = ip.get_links(device)[0]["flags"] | 0x80  # IFF_NOARP
                     ip.link("set", index=device, flags=flags, change=0x80)
-                # The kernel cuts trains for a TUN device, but not for a pair of veth.
+                # The kernel splits trains for a TUN device, but not for a veth pair.
                 single = {"gso_max_segs": 1} if self.packet or stack["segments"] == "single" else {}
                 ip.link("set", index=device, mtu=mtu, state="up", **single)
                 ip.link("set", index=ip.link_lookup(ifname="lo")[0], state="up")
@@ -129,7 +129,7 @@ class Hosts:
 
     @property
     def _prefix(self) -> dict[str, Any]:
-        """What belongs to an address: it is a host's alone."""
+        """The attributes of a host's address: a full-length prefix; for IPv6 without duplicate detection."""
         if self.version == 4:
             return {"prefixlen": 32}
         return {
@@ -144,11 +144,11 @@ class Hosts:
         return {"dst": f"{peer}/128", "family": socket.AF_INET6}
 
     def stack_at(self, node: int) -> Mapping[str, Any]:
-        """The kernel's set-up at a node."""
+        """The kernel's configuration at a node."""
         return stacks.settings_at(self.stack, self.scenario["nodes"][node])
 
     def _check(self, space: Namespace, stack: Mapping[str, Any], configs: list[Any]) -> None:
-        """SetupError if the kernel lacks something that a stack names (except sysctls of a profile)."""
+        """SetupError if the kernel lacks a sysctl or congestion control that the stack names."""
         for key in self.stack.get("own", ()):
             if key in self.missing:
                 there = [name.partition(".")[2] for name in space.sysctls() if ".tcp_" in name]
@@ -170,7 +170,7 @@ class Hosts:
         return self.program_addresses[index, self.scenario["traffic"][index][end]]
 
     def _routes(self, node: int) -> dict[str, dict[str, Any]]:
-        """For every peer's address the route's attributes: they carry the settings of the connection."""
+        """For every peer's address, the attributes of its route, which carry the connection's settings."""
         routes: dict[str, dict[str, Any]] = {}
         for index, entry in enumerate(self.scenario["traffic"]):
             a, b = entry["tcp_client"], entry["tcp_server"]
@@ -195,7 +195,7 @@ class Hosts:
             if not is_program(entry["app"]):
                 routes[self.addresses[(peer, a, b)]] = {"metrics": metrics}
                 continue
-            # A program makes its sockets itself: the route says their address and their congestion control.
+            # A program creates its own sockets, so the route sets their address and congestion control.
             if control := stacks.congestion_control(self.stack_at(node), tcp):
                 metrics["cc_algo"] = control
             routes[self.program_addresses[index, peer]] = {
@@ -205,7 +205,7 @@ class Hosts:
         return routes
 
     def ports(self) -> list[dict[str, Any]]:
-        """The router's ports, in the order of the nodes' first appearance; those of its queues come last."""
+        """The router's ports: hosts in the order of the nodes' first appearance, then its queues."""
         own = [
             {"node": node, "addresses": mine, "ect1": self.ect1(node), **self._device(node)}
             for node, mine in self.of_node.items()
@@ -213,7 +213,7 @@ class Hosts:
         return own + self.queues.ports()
 
     def ect1(self, node: int) -> list[str]:
-        """The node's addresses whose TCP sends ECT(1)."""
+        """The addresses of a node whose TCP sends ECT(1)."""
         tcp, traffic = self.scenario["tcp"], self.scenario["traffic"]
         found = [
             at
@@ -239,7 +239,7 @@ class Hosts:
         return {"netns": self.middle.path, "device": device}
 
     def socket_at(self, node: int, own: int, other: int) -> Callable[[], socket.socket]:
-        """Makes TCP sockets of a node, for connections between these two TCP settings."""
+        """A function that makes TCP sockets of a node, for connections between these two TCP settings."""
         tcp, theirs = self.scenario["tcp"][own], self.scenario["tcp"][other]
         window = stacks.window_bytes(theirs, tcp, self.headers)
         space = self.namespaces[node]
@@ -250,24 +250,24 @@ class Hosts:
             sock = socket.socket(FAMILIES[self.version], socket.SOCK_STREAM)
             sock.setblocking(False)
             if window is not None:
-                # The route's window holds at the start only. With its buffer fixed the window grows by one
-                # segment more than is asked for (seen on 6.18).
+                # The route's window is only the initial one. With a fixed buffer, the window grows by one
+                # segment more than requested (seen on 6.18).
                 buffer = max(window - stacks.mtu(theirs) + self.headers, 2048)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
             if control:
-                # The sysctl may not name an algorithm that the host keeps to itself; a socket of root's may.
+                # The sysctl may not name a restricted algorithm; a socket of root may.
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
-            if not tcp["nagle"]:  # accepted sockets have it from their listener
+            if not tcp["nagle"]:  # accepted sockets inherit it from their listener
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if tcp["pacing"]:
-                # fq or not: a largest rate, however large, makes TCP pace by itself.
+                # With a maximum rate, however large, TCP paces by itself, with or without fq.
                 sock.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=Q", 1 << 40))
             return sock
 
         return make
 
     def datagrams(self) -> list[dict[str, Any]]:
-        """The traffic entries whose packets the router sends itself: no kernel decides anything there."""
+        """The traffic entries whose datagrams the router sends itself, since no kernel affects them."""
         found = []
         for index, entry in enumerate(self.scenario["traffic"]):
             if is_unresponsive(entry["app"]):
@@ -289,7 +289,7 @@ class Hosts:
         pair = (entry["tcp_client"], entry["tcp_server"])
         client, server = entry["client"], entry["server"]
         app = entry["app"]
-        # If the sender opens, its handshake's ACK takes a buffer of the path that its data then misses.
+        # If the sender opened, its handshake's ACK would take a buffer of the path that its data then lacks.
         receiver_opens = app["kind"] == "bulk" and self.stack["opener"] == "receiver"
         return Driver(
             bed,
@@ -302,7 +302,7 @@ class Hosts:
         )
 
     def segment_bytes(self, index: int) -> int:
-        """Payload of a full segment between the hosts of a traffic entry."""
+        """Payload bytes of a full segment between the hosts of a traffic entry."""
         entry = self.scenario["traffic"][index]
         ends = [self.scenario["tcp"][entry[key]] for key in ("tcp_client", "tcp_server")]
         stamped = self.stamping.issuperset((entry["client"], entry["server"]))

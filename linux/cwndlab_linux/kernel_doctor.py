@@ -1,4 +1,4 @@
-"""What this machine can run of `--backend linux`, and what to do about the rest."""
+"""Checks whether this machine can use `--backend linux`, with advice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .netns import can_open_tun, is_privileged, sweep
 from .router_program import NOT_BUILT, can_build, installed_router
 from .testbed import ROUTER_PRIORITY
 
-#: Tried in a separate process, because a process cannot return from a namespace.
+#: Runs in a separate process, because a process cannot leave a namespace.
 _TRY = """
 from cwndlab_linux import netns
 netns.become_root_of_own()
@@ -34,7 +34,7 @@ _FIFO = f"import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param({ROU
 
 
 def examine() -> Iterator[Check]:
-    """What the kernel backend needs, in the order in which it would fail."""
+    """Checks of the kernel backend's requirements, in the order in which they would fail."""
     if sys.platform != "linux":
         yield Check("linux backend", False, f"needs Linux; this is {platform.system()}")
         return
@@ -58,7 +58,7 @@ def examine() -> Iterator[Check]:
 
 
 def reason_not() -> str | None:
-    """Why this machine cannot run on its kernel; None if it can."""
+    """Why this machine cannot run studies on its kernel; None if it can."""
     for finding in examine():
         if not finding.works and finding.name not in ("real time", "virtual time"):
             return f"{finding.name}: {finding.detail}"

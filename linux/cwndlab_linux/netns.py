@@ -1,8 +1,8 @@
-"""Network namespaces that belong to a process: nothing is named, so nothing is left, however it ends.
+"""Network namespaces held by a process: nothing is named, so nothing remains, however the process ends.
 
-A namespace lives as long as a file descriptor or a process holds it (namespaces(7)). A testbed's namespaces
-are held by the worker process alone, its TUN devices by them, and the router ends with its parent.
-What a killed run can leave is its folder of temporary files; the next start removes it.
+A namespace exists as long as a file descriptor or a process holds it (namespaces(7)). Only the worker process
+holds a testbed's namespaces, which hold the TUN devices, and the router ends with its parent. A killed run
+can only leave its folder of temporary files, which the next start removes.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from cwndlab.base.errors import install
 CLONE_NEWUSER = 0x1000_0000
 CLONE_NEWNET = 0x4000_0000
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP = 1, 24
-# <linux/if_tun.h>
+# From <linux/if_tun.h>.
 _TUNSETIFF, _TUNSETPERSIST, _TUNGETFEATURES = 0x4004_54CA, 0x4004_54CB, 0x8004_54CF
 _IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
-# <linux/sockios.h>, <linux/ethtool.h>
+# From <linux/sockios.h> and <linux/ethtool.h>.
 _SIOCETHTOOL = 0x8946
 _OFFLOADS = {
     "tcp_segmentation": 0x1E,
@@ -40,55 +40,55 @@ _OFFLOADS = {
     "receive_checksum": 0x14,
     "transmit_checksum": 0x16,
 }
-#: <linux/capability.h>: CAP_NET_ADMIN, CAP_SYS_ADMIN.
+#: CAP_NET_ADMIN and CAP_SYS_ADMIN of <linux/capability.h>.
 _NEEDED = 1 << 12 | 1 << 21
-#: Folders of runs: PREFIX + process id + "-" + its start time + "-" + something.
+#: Prefix of the folders of runs; process id, "-", start time, "-" and a random part follow.
 PREFIX = "cwndlab-live-"
-#: In such a folder, those in which programs may write.
+#: The subfolder of a run's folder in which programs may write.
 PROGRAM_FOLDERS = "programs"
 
 
 class SetupError(RuntimeError):
-    """What this machine does not have or permit; every other run would fail for the same reason."""
+    """Something that this machine lacks or forbids, so that every other run would fail, too."""
 
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def _call(name: str, *arguments: int) -> None:
-    """A call of libc; OSError if it fails (Python has `os.setns` and `os.unshare` only since 3.12)."""
+    """Calls a libc function; OSError if it fails (`os.setns` and `os.unshare` exist since Python 3.12)."""
     if getattr(_libc, name)(*arguments) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
 
 
 def end_with_parent(parent: int) -> None:
-    """Asks to be killed when the process that started this one is gone."""
+    """Makes the kernel kill this process when the process that started it ends."""
     _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it was gone already
+    if os.getppid() != parent:  # the parent has ended already
         os._exit(1)
 
 
 def end_session(process: subprocess.Popen[str]) -> None:
-    """Kills a session's leader and what is left, such as a stopped process that a guest was to trace."""
+    """Kills a session's leader and its other processes, such as a stopped process that a guest traces."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def drop_capabilities() -> None:
-    """Takes from the programs that this process starts what could reach beyond their files and hosts.
+    """Prevents programs started by this process from affecting more than their files and hosts.
 
-    CAP_SYS_MODULE, RAWIO, PTRACE, ADMIN (they mount nothing), BOOT, TIME and MKNOD (<linux/capability.h>).
+    Drops CAP_SYS_MODULE, RAWIO, PTRACE, ADMIN (for mounts), BOOT, TIME and MKNOD (<linux/capability.h>).
     """
     for capability in (16, 17, 19, 21, 22, 25, 27):
         _call("prctl", _PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
 def become_root_of_own() -> bool:
-    """Without root's capabilities: enters a user namespace in which this process has them; true if needed.
+    """Enters a user namespace in which this process is root, unless it is privileged; returns whether it did.
 
-    SetupError, with what to do, where the kernel does not let this user have one.
+    SetupError with advice if the kernel forbids user namespaces.
     """
     if is_privileged():
         return False
@@ -104,14 +104,14 @@ def become_root_of_own() -> bool:
 
 
 def is_privileged() -> bool:
-    """Whether this process may make network namespaces and devices: root in a container often may not."""
+    """Whether this process may create network namespaces and devices; root in a container often may not."""
     status = Path("/proc/self/status").read_text()
     effective = int(status.partition("CapEff:")[2].split(maxsplit=1)[0], 16)
     return effective & _NEEDED == _NEEDED
 
 
 def _why_not(error: OSError) -> str:
-    """What forbids namespaces, as far as the kernel reports it, and what to do."""
+    """What forbids namespaces, as far as the kernel reports it, with advice."""
     if error.errno == errno.ENOSPC:
         return "sysctl user.max_user_namespaces is too low; raise it, or run as root"
     for name, good in (
@@ -137,7 +137,7 @@ class Namespace:
 
     @classmethod
     def new(cls) -> Namespace:
-        """Makes one and enters it: this thread never sees the host's network again unless it goes back."""
+        """Creates a namespace and enters it with this thread, which then cannot access the host's network."""
         try:
             _call("unshare", CLONE_NEWNET)
         except OSError as error:
@@ -146,15 +146,15 @@ class Namespace:
 
     @property
     def path(self) -> str:
-        """Where another process finds it, as long as this one lives."""
+        """The namespace's path for other processes, valid while this process lives."""
         return f"/proc/{os.getpid()}/fd/{self.fd}"
 
     def enter(self) -> None:
-        """Moves this thread there; sockets made from now on belong to it."""
+        """Moves this thread into the namespace; sockets created afterwards belong to it."""
         _call("setns", self.fd, CLONE_NEWNET)
 
     def sysctl(self, key: str) -> str | None:
-        """The value of net.<key> there; None if this kernel has no such key."""
+        """The value of net.<key> in the namespace; None if this kernel has no such key."""
         self.enter()
         try:
             return _file(key).read_text().strip()
@@ -162,7 +162,7 @@ class Namespace:
             return None
 
     def set_sysctls(self, values: Mapping[str, str]) -> list[str]:
-        """Sets net.<key>; the keys that this kernel does not have are left out and returned."""
+        """Sets net.<key> in the namespace; returns the keys that this kernel lacks."""
         self.enter()
         missing = []
         for key, value in values.items():
@@ -178,7 +178,7 @@ class Namespace:
         return missing
 
     def sysctls(self) -> dict[str, str]:
-        """Every readable value of net.ipv4 and net.core there (not those of single devices)."""
+        """Every readable value of net.ipv4 and net.core in the namespace, except those of single devices."""
         self.enter()
         found = {}
         for path in sorted(
@@ -186,12 +186,12 @@ class Namespace:
         ):
             try:
                 found[f"{path.parent.name}.{path.name}"] = " ".join(path.read_text().split())
-            except OSError:  # a folder, or one to be written only
+            except OSError:  # a folder, or a write-only key
                 continue
         return found
 
     def offloads(self, device: str) -> dict[str, bool | None]:
-        """Which offloads of a device are on there; None where the kernel does not tell."""
+        """Which offloads of a device in the namespace are on; None if the kernel does not report it."""
         self.enter()
         found: dict[str, bool | None] = {}
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
@@ -210,14 +210,14 @@ def _file(key: str) -> Path:
     return Path("/proc/sys/net", *key.split(".")) if "." in key else Path("/proc/sys/net/ipv4", key)
 
 
-#: Of sockets, by the version of the Internet protocol.
+#: The socket family for each version of IP.
 FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 
 def protocol_sysctls(version: int) -> dict[str, str]:
-    """What keeps a device silent that only carries a study's packets; SetupError if the kernel lacks IPv6.
+    """Sysctls by which devices send only a study's packets; SetupError if the kernel lacks IPv6.
 
-    With IPv6 a device has no link-local address, so that it has nothing to announce or to ask.
+    An IPv6 device gets no link-local address, so that it sends no announcements or requests.
     """
     if version == 4:
         return {f"ipv6.conf.{of}.disable_ipv6": "1" for of in ("all", "default")}
@@ -231,18 +231,18 @@ def protocol_sysctls(version: int) -> dict[str, str]:
 
 
 def make_tun(name: str) -> None:
-    """A TUN device in the current namespace that stays until the namespace ends."""
+    """Creates a TUN device in the current namespace that exists until the namespace ends."""
     with open("/dev/net/tun", "r+b", buffering=0) as device:  # noqa: PTH123 - a device, not a file
         fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI))
         fcntl.ioctl(device, _TUNSETPERSIST, 1)
 
 
 def can_open_tun() -> bool:
-    """Whether this process may use TUN devices; otherwise the router takes packet sockets."""
+    """Whether this process may use TUN devices; otherwise the router uses packet sockets."""
     try:
         with open("/dev/net/tun", "r+b", buffering=0) as device:  # noqa: PTH123 - a device, not a file
             fcntl.ioctl(device, _TUNGETFEATURES, bytes(4))
-    except OSError:  # closed, not there, or a node without its driver
+    except OSError:  # no permission, no such file, or no driver
         return False
     return True
 
@@ -271,13 +271,13 @@ def start_ticks(pid: int) -> int | None:
 
 
 def make_folder(base: Path | None = None) -> Path:
-    """A folder for a run's files, named after its owner."""
+    """A new folder for a run's files, with this process in its name."""
     pid = os.getpid()
     return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{pid}-{start_ticks(pid)}-", dir=base))
 
 
 def sweep(base: Path | None = None) -> list[Path]:
-    """Removes the folders of runs that were killed; those of living processes stay."""
+    """Removes the folders of killed runs; returns them. Folders of living processes stay."""
     removed = []
     for path in sorted((base or Path(tempfile.gettempdir())).glob(f"{PREFIX}*")):
         pid, _, rest = path.name.removeprefix(PREFIX).partition("-")

@@ -1,4 +1,4 @@
-"""Unmodified programs at a scenario's hosts: processes in their namespaces, until the run ends."""
+"""Unmodified programs at a scenario's hosts: processes in their namespaces that run until the run ends."""
 
 from __future__ import annotations
 
@@ -18,54 +18,54 @@ from typing import Any
 from .hosts import Hosts
 from .netns import PROGRAM_FOLDERS, drop_capabilities
 
-#: A server is started so long before its client.
+#: A server starts this much earlier than its client.
 LEAD_S = 0.1
-#: What is still running at the end gets SIGINT, and after this time SIGKILL.
+#: At the end of the run, programs get SIGINT and, after this time, SIGKILL.
 GRACE_S = 1.0
-#: Below the testbed's and the router's: packets and events come first.
+#: The priority is below the testbed's and the router's, so that packets and events come first.
 PRIORITY = 5
-#: A file that a program writes may have so many bytes.
+#: Most bytes of a file that a program writes.
 _MAX_FILE = 1 << 30
-#: Of each output so many bytes are kept: the beginning and the end.
+#: Most bytes to keep of each output: its beginning and end.
 _KEPT = 1 << 20
-#: Of the output so many lines are in an error.
+#: Most lines of output in an error message.
 _LAST_LINES = 5
 _PIECE = re.compile(r"\{\{|\}\}|\{(client|server)\}")
 
 
 def own_files(folder: Path) -> dict[str, str]:
-    """The environment that says where a program may write; the host's files are read-only."""
+    """Environment variables that direct a program's files to `folder`; the host's files are read-only."""
     names = {"HOME": folder, "TMPDIR": folder, "NSTAT_HISTORY": folder / ".nstat"}
     return {name: str(path) for name, path in names.items()}
 
 
 def expand(text: str, addresses: Mapping[str, str]) -> str:
-    """A program's text with the hosts' addresses for {client} and {server}; {{ and }} are braces."""
+    """A text with {client} and {server} replaced by addresses, and {{ and }} by braces."""
     return _PIECE.sub(lambda found: addresses[found[1]] if found[1] else found[0][0], text)
 
 
 @dataclass
 class Program:
-    """One process: what the job says of it, and what became of it."""
+    """One process: its configuration from the job, and its outcome."""
 
     traffic: int
     end: str
     node: int
     words: list[str]
-    #: Its file.
+    #: The executable file.
     path: str
     environment: dict[str, str]
     folder: Path
-    #: Its output and errors are in files with this name and .out and .err.
+    #: Base name of the files with the output (.out) and the errors (.err).
     output: Path
     process: subprocess.Popen[bytes] | None = None
     start: float | None = None
-    #: When it ended, and with which code, if it did so by itself.
+    #: The time and the exit code if the program ended by itself; None otherwise.
     ended: float | None = None
     code: int | None = None
 
     def last_lines(self) -> str:
-        """The end of what it said: of its errors, or of its output if there are none."""
+        """The last lines of the program's errors or, if there are none, of its output."""
         for kind in (".err", ".out"):
             text = _shorten_text(self.output.with_suffix(kind)).strip()
             if text:
@@ -74,7 +74,7 @@ class Program:
 
 
 def _shorten_text(path: Path) -> str:
-    """A file's text, without the middle if it is long."""
+    """A file's text, shortened in the middle if it is long."""
     if not path.exists():
         return ""
     with path.open("rb") as file:
@@ -87,7 +87,7 @@ def _shorten_text(path: Path) -> str:
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """To a program and what it started."""
+    """Sends a signal to a program and its child processes."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, number)
 
@@ -99,11 +99,11 @@ class Programs:
     job: Mapping[str, Any]
     hosts: Hosts
     loop: asyncio.AbstractEventLoop
-    #: Why the run failed: programs that ended with an error.
+    #: The reasons why the run failed: programs that ended with an error.
     failures: list[str] = field(default_factory=list)
 
     is_over: bool = False
-    #: How often the clock was seen to run.
+    #: Number of calls of `beat`.
     beats: int = 0
 
     def __post_init__(self) -> None:
@@ -129,7 +129,7 @@ class Programs:
         )
 
     def start_servers(self, zero: float) -> None:
-        """Waits until shortly before the run and starts the servers of programs that begin with it."""
+        """Starts the servers of programs that begin with the run, `LEAD_S` before the run."""
         if not self.all:
             return
         drop_capabilities()
@@ -141,7 +141,7 @@ class Programs:
             self._start(one)
 
     def schedule(self, zero: float) -> None:
-        """The others start when it is their time."""
+        """Schedules the start of the other programs."""
         for one in self.all:
             if one.process is None:
                 self.loop.call_at(zero + self._start_of(one), self._start, one)
@@ -155,9 +155,9 @@ class Programs:
         one.output.parent.mkdir(exist_ok=True)
         self.hosts.namespaces[one.node].enter()
         mine = os.sched_getscheduler(0), os.sched_getparam(0)
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))  # a child inherits it
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))  # the child inherits the priority
         one.start = time.monotonic()
-        self._show_running()  # now, as a program that never calls the kernel keeps the processor
+        self._show_running()  # written now because a program that never calls the kernel keeps the processor
         try:
             with (
                 one.output.with_suffix(".out").open("wb") as out,
@@ -204,24 +204,24 @@ class Programs:
         return f'`{" ".join(one.words)}` ({one.end} of traffic "{name}")'
 
     def _show_running(self) -> None:
-        """Leaves a note of what runs, for an error if the run hangs."""
+        """Writes the running programs to a file, for the error message if the run hangs."""
         running = [self._name(one) for one in self.all if one.start is not None and one.ended is None]
         with (self.home / "running").open("w") as file:
             file.write(", ".join(running))
             file.flush()
-            os.fsync(file.fileno())  # out of the guest's memory
+            os.fsync(file.fileno())  # flush from the guest's memory
 
     def beat(self) -> None:
-        """Shows that the clock runs.
+        """Shows the host that the guest's clock is running.
 
-        hostfs passes a time on to the host's file only if it is given. A count needs no look at the clock,
-        which would take virtual time.
+        The modification time is set explicitly because hostfs passes on only explicit times. A counter is
+        used because reading the clock takes virtual time.
         """
         self.beats += 1
         os.utime(self.home / "running", (self.beats, self.beats))
 
     def end(self) -> None:
-        """Ends what is still running, in the order of starts; the codes of these do not count."""
+        """Ends programs that still run, in the order of their starts; their exit codes are ignored."""
         running = [one.process for one in self.all if one.process is not None and one.ended is None]
         self.is_over = True
         for process in running:
@@ -230,11 +230,11 @@ class Programs:
         while time.monotonic() < until and any(process.poll() is None for process in running):
             time.sleep(0.01)
         for process in running:
-            _signal(process, signal.SIGKILL)  # also what it started
+            _signal(process, signal.SIGKILL)  # also for child processes
             process.wait()
 
     def rows(self, zero: float) -> Iterator[dict[str, Any]]:
-        """What became of each, with times in nanoseconds from the start of the run."""
+        """A row for each program that started, with times in nanoseconds from the start of the run."""
         nodes = self.hosts.scenario["nodes"]
         for one in self.all:
             if one.start is not None:

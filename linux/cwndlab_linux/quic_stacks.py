@@ -1,8 +1,7 @@
-"""QUIC stacks as programs: recipes that build a server that sends and a client that receives.
+"""Recipes that build QUIC stacks as programs: a server that sends, and a client that receives.
 
-Each recipe is a folder of `stacks/` with a program of its language and `recipe.toml`. What was built is in
-the user's cache, where studies find `NAME-server ADDRESS PORT LAW` and `NAME-client ADDRESS PORT BYTES`; 0
-bytes are without end.
+Each recipe is a folder of `stacks/` with a program and `recipe.toml`. Built programs are in the user's cache,
+where studies find `NAME-server ADDRESS PORT LAW` and `NAME-client ADDRESS PORT BYTES`; 0 bytes means endless.
 """
 
 from __future__ import annotations
@@ -21,36 +20,36 @@ from cwndlab.base.errors import RunError, StudyError, nearest
 from cwndlab.base.writing import save, user_cache
 
 RECIPES = Path(__file__).with_name("stacks")
-#: The program that a recipe builds, in its folder.
+#: The name of the program that a recipe builds.
 PROGRAM = "program"
 _WRAPPER = '#!/bin/sh\nexec {program} {role} "$@" {files}\n'
 
 
 @dataclass(frozen=True)
 class StackRecipe:
-    """How a stack is built."""
+    """The recipe that builds a stack."""
 
     name: str
     title: str
     version: str
     builder: str
     laws: tuple[str, ...]
-    #: Debian's packages that it takes in place of a build.
+    #: Debian packages that provide the stack, instead of a build.
     packages: tuple[str, ...] = ()
-    #: The stack whose files it takes where it has none of its own.
+    #: Another stack whose files are used where this one has none.
     shares: str | None = None
 
     @property
     def files(self) -> dict[str, Path]:
-        """What it is built from, by the path in its folder."""
+        """The files that the stack is built from, by path in its folder."""
         folders = [RECIPES / name for name in (self.shares, self.name) if name is not None]
         every = ((folder, path) for folder in folders for path in folder.rglob("*") if path.is_file())
-        found = {str(path.relative_to(folder)): path for folder, path in every}  # its own come last
+        found = {str(path.relative_to(folder)): path for folder, path in every}  # own files come last
         return dict(sorted(found.items()))
 
     @property
     def folder(self) -> Path:
-        """Where it is built: a changed recipe has another folder."""
+        """The folder of the build; a changed recipe has another folder."""
         digest = hashlib.sha256()
         for name, path in self.files.items():
             digest.update(f"{name}\0".encode() + path.read_bytes())
@@ -58,25 +57,25 @@ class StackRecipe:
 
     @property
     def is_built(self) -> bool:
-        """Whether studies find it, as the recipe has it now."""
+        """Whether studies find the stack, built from the current recipe."""
         wrapper = commands_folder() / f"{self.name}-server"
         text = wrapper.read_text(encoding="utf-8") if wrapper.is_file() else ""
         return all(str(path) in text and path.exists() for path in (self.folder, *_certificate()))
 
 
 def _certificate() -> tuple[Path, Path]:
-    """The certificate and the key of all servers, next to the programs, which outlive an installation."""
+    """The certificate and the key of all servers, in the cache because programs outlive an installation."""
     folder = user_cache() / "stacks"
     return folder / "certificate.pem", folder / "key.pem"
 
 
 def commands_folder() -> Path:
-    """Where studies find the servers and clients that were built."""
+    """The folder in which studies find the built servers and clients."""
     return user_cache() / "stacks" / "bin"
 
 
 def recipes() -> Iterator[StackRecipe]:
-    """All recipes, by name."""
+    """All recipes, sorted by name."""
     for file in sorted(RECIPES.glob("*/recipe.toml")):
         said = tomllib.loads(file.read_text(encoding="utf-8"))
         yield StackRecipe(
@@ -99,7 +98,7 @@ def recipe(name: str) -> StackRecipe:
 
 
 def build(stack: StackRecipe, say: Callable[[str], None]) -> None:
-    """Builds a stack and makes it known to studies; RunError says what is missing or what failed."""
+    """Builds a stack and installs it for studies; RunError says what is missing or failed."""
     folder = stack.folder
     if not (folder / PROGRAM).exists():
         say(f"building {stack.title} {stack.version} ...")
@@ -134,7 +133,7 @@ def _cargo(stack: StackRecipe, folder: Path) -> None:
 
 
 def _python(stack: StackRecipe, folder: Path) -> None:
-    # The folder gets its name only when all is built, and what pip installs does not depend on it.
+    # The folder is renamed after the build; what pip installs does not depend on the folder's name.
     place = ["--target", "packages", "-r", "requirements.txt"]
     _call(
         stack,

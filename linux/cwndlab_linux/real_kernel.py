@@ -1,4 +1,4 @@
-"""`--backend linux`: performs a plan's runs on this machine's kernel, several testbeds side by side."""
+"""`--backend linux`: performs a plan's runs on this machine's kernel, in several testbeds at a time."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ from .router_program import find_router
 
 #: Number of simultaneous testbeds; a run takes real time but little CPU time.
 AT_ONCE = 24
-#: How often a run may be attempted if the machine disturbs it; the number of attempts is kept with the run.
+#: Most attempts of a run that the machine disturbs; the number of attempts is recorded with the run.
 ATTEMPTS = 3
 
 
 def capture_name(cell: str) -> str:
-    """The file of a cell's capture in the folder of the kernel's runs."""
+    """The file name of a cell's capture in the folder of the kernel's runs."""
     return re.sub(r"[^\w=,.+-]", "_", cell) + ".pcapng"
 
 
 @dataclass
 class RunProcess:
-    """A run under way."""
+    """A run in progress."""
 
     job: Job
     scenario: Mapping[str, Any]
@@ -55,25 +55,25 @@ class RunProcess:
     attempt: int
     began: float
     deadline: float
-    #: Why the attempts before were invalid.
+    #: Why earlier attempts were invalid.
     earlier: list[str] = field(default_factory=list)
-    #: Why it was given up, if it was.
+    #: Why the run was aborted; None if it was not.
     hung: str | None = None
-    #: The last sign that its clock runs, and when it was seen.
+    #: The last sign that the guest's clock runs, and when it was seen.
     beat: tuple[int, float] = (0, 0.0)
-    #: Digests of what the same run gave before, if it is repeated.
+    #: Digests of the first run's output, if this run repeats it for verification.
     before: Mapping[str, str] | None = None
-    #: Digests of what it gave.
+    #: Digests of this run's output.
     digests: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def length_s(self) -> float:
-        """What it simulates."""
+        """Duration of the scenario in seconds."""
         return length_s(self.scenario)
 
 
 def length_s(scenario: Mapping[str, Any]) -> float:
-    """Duration of a scenario."""
+    """Duration of a scenario in seconds."""
     return float(scenario["duration_ns"]) / 1e9
 
 
@@ -82,30 +82,30 @@ class Kernel:
     """The executor for this machine's kernel."""
 
     backend = "linux"
-    #: How to get a kernel with a congestion control that this one lacks.
+    #: Advice on how to get a congestion control that this kernel lacks.
     more_laws = "`modprobe tcp_{}` adds it where it is a module, and --backend linux-virtual has more"
 
     stack: stack.Stack
     at_once: int | None = None
     limits: Limits = field(default_factory=Limits)
-    #: Where the stamp of each run is kept.
+    #: The folder for the stamps of runs; None: they are not saved.
     keep: Path | None = None
-    #: Whether one run is made, of any replicate, whose outputs are kept.
+    #: Whether a single run is made, whose outputs are kept whatever its replicate.
     is_single: bool = False
     real_time: bool = True
     device: str | None = None
     stamps: dict[str, dict[str, Any]] = field(default_factory=dict)
     attempts: int = ATTEMPTS
-    #: Whether first replicates run twice, to see if both are the same.
+    #: Whether first replicates run twice, to check that both runs are equal.
     verify: bool = False
     watcher: Progress | None = None
-    #: Wall time of a simulated second; None until a run has shown it.
+    #: Wall seconds per simulated second; None until known from a run.
     pace: float | None = 1.0
     _cells: dict[str, Cell] = field(default_factory=dict, repr=False)
 
     @property
     def key(self) -> str:
-        """Part of every result's key: another kernel, set-up or limit of validity is another result."""
+        """A part of every result's key: results depend on kernel, configuration and limits of validity."""
         return self._key(self.release)
 
     def _key(self, release: str) -> str:
@@ -114,17 +114,17 @@ class Kernel:
 
     @property
     def keys(self) -> Mapping[str, str]:
-        """The same of cells that run on another kernel than the others."""
+        """The keys of cells that run on another kernel than the others."""
         return {}
 
     @property
     def release(self) -> str:
-        """Which kernel it is."""
+        """The release of the kernel."""
         return platform.release()
 
     @property
     def releases(self) -> str:
-        """The kernels of all cells, in words."""
+        """The kernels of all cells, as text."""
         return self.release
 
     @property
@@ -133,23 +133,23 @@ class Kernel:
         return self.at_once or AT_ONCE
 
     def allowed_s(self, scenario: Mapping[str, Any]) -> float:
-        """Wall time after which a run is given up."""
+        """Wall seconds after which a run is aborted."""
         return length_s(scenario) + 120
 
     def prepare(self, cells: Iterable[Cell]) -> None:
-        """Gets ready for the runs of these cells; StudyError for what they lack."""
+        """Prepares for the runs of these cells; StudyError if something is missing."""
         self._cells |= {cell.id: cell for cell in cells}
 
     def more_of(self, job: Job) -> Mapping[str, Any]:
-        """What else belongs to a job."""
+        """Additional content of a job."""
         return {}
 
     def why_stuck(self, run: RunProcess) -> str | None:
-        """Why a run will never end, if that is so."""
+        """Why a run will never end; None if it may end."""
         return None
 
     def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
-        """Performs all jobs; on Ctrl-C the runs under way are ended and lost."""
+        """Performs all jobs; on Ctrl-C, current runs are ended and lost."""
         sweep()
         router = find_router()
         waiting = deque(jobs)
@@ -181,7 +181,7 @@ class Kernel:
         return run.hung is not None
 
     def _seconds_left(self, running: Sequence[RunProcess], waiting: Iterable[Job]) -> float | None:
-        """Seconds until all runs have ended, if each one counts; None while that is not known."""
+        """Seconds until all runs will have ended; None if unknown."""
         if self.pace is None:
             return None
         now = time.monotonic()
@@ -219,12 +219,12 @@ class Kernel:
 
     @staticmethod
     def discard(run: RunProcess) -> None:
-        """Ends a run, and removes what is left of it."""
-        end_session(run.process)  # its namespaces go with it, and its router
+        """Ends a run and removes its files."""
+        end_session(run.process)  # this also ends its namespaces and its router
         shutil.rmtree(run.folder, ignore_errors=True)
 
     def start(self, job: Job, content: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
-        """Starts the process that performs a run, and gives it the job."""
+        """Starts the process that performs a run, and sends it the job."""
         errors = tempfile.TemporaryFile("w+", dir=folder)
         process = subprocess.Popen(
             [sys.executable, "-m", "cwndlab_linux.testbed"],
@@ -232,7 +232,7 @@ class Kernel:
             stdout=subprocess.DEVNULL,
             stderr=errors,
             text=True,
-            start_new_session=True,  # Ctrl-C reaches this process alone, which ends the others
+            start_new_session=True,  # Ctrl-C reaches only this process, which ends the others
         )
         errors.close()
         assert process.stdin is not None
@@ -241,7 +241,7 @@ class Kernel:
         return process
 
     def learn_pace(self, length_s: float, wall_s: float) -> None:
-        """Learns from a run that has ended how long others will take."""
+        """Updates the estimated pace from a run that has ended."""
 
     def last_words(self, folder: Path, process: subprocess.Popen[str]) -> str:
         """The output of a run that ended without a result."""
@@ -250,7 +250,7 @@ class Kernel:
     def _finish(
         self, run: RunProcess, work: Work, deliver: Callable[[Outcome], None], router: Path
     ) -> RunProcess | None:
-        """Delivers the outcome, or begins the run again if the machine disturbed it."""
+        """Delivers the outcome, or restarts the run if the machine disturbed it."""
         end_session(run.process)
         try:
             outcome, reasons = self._outcome(run, work)
@@ -281,7 +281,7 @@ class Kernel:
             return Outcome(job, {}, 0, error=said), []
         if result.get("of_all"):
             raise RunError(f"no run on a kernel can be set up here: {result['error']}")
-        if "link" in result:  # which has a queue that this kernel does not take
+        if "link" in result:  # the kernel rejects the link's queue
             cell = self._cells[job.cell]
             at = (*cell.compiled.origins[f"links.{result['link']}.queue"], "qdisc")
             raise cell.study.locate_refusal(problem_at(at, *result["error"]), cell.axes)
@@ -331,7 +331,7 @@ class Kernel:
 
     @staticmethod
     def _keep(folder: Path, job: Job, stamp: dict[str, Any], sysctls: Mapping[str, Any]) -> None:
-        """The stamp in a file of its own; the sysctls, which runs share, once by their content."""
+        """Saves the stamp in its own file, and the sysctls, which runs share, once for each content."""
         text = json.dumps(sysctls, indent=1, sort_keys=True).encode()
         name = f"sysctls-{hashlib.sha256(text).hexdigest()[:12]}.json"
         stamp["sysctls"] = name
@@ -342,7 +342,7 @@ class Kernel:
             write_inside(folder.parent, f"{folder.name}/{job.key}.json", content)
 
     def _compare(self, run: RunProcess, before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-        """What of two runs differs, which is reported."""
+        """The names of outputs that differ between two runs; also reports them."""
         different = [name for name, digest in before.items() if now.get(name) != digest]
         if self.watcher is not None:
             which = f"{run.job.cell}, replicate {run.job.replicate}: a second run"
@@ -354,7 +354,7 @@ class Kernel:
 
     @staticmethod
     def _keep_outputs(folder: Path, run: RunProcess, processes: Sequence[Mapping[str, Any]]) -> None:
-        """What programs said, and the qlog that they wrote, in files next to the stamps."""
+        """Saves the output of programs, and the qlog that they wrote, next to the stamps."""
         for process in processes:
             name = f"{run.scenario['traffic'][process['traffic']]['name']}-{process['end']}"
             base = f"{folder.name}/programs/{capture_name(run.job.cell).removesuffix('.pcapng')}"
@@ -369,9 +369,9 @@ class Kernel:
     def record(
         self, cell: Cell, seed: int, replicate: int, work: Work, scenario: str | None = None
     ) -> KeptRecords:
-        """One run and what was captured of it; RunError if it failed or is invalid.
+        """Performs one run and returns its records; RunError if it failed or is invalid.
 
-        `scenario`: the cell's own with other probes or variables of programs, as JSON.
+        `scenario` replaces the cell's own, with other probes or variables of programs, as JSON.
         """
         outcomes: list[Outcome] = []
         with tempfile.TemporaryDirectory() as folder:
@@ -394,7 +394,7 @@ class Kernel:
         return [path for path in sorted(self.keep.glob("*.json")) if not path.name.startswith("sysctls-")]
 
     def provenance(self) -> dict[str, Any]:
-        """What is added to provenance.json."""
+        """The additional content of provenance.json."""
         stamps = dict(self.stamps)
         for path in self._stamps():
             stamps.setdefault(path.stem, _read_stamp(path))
@@ -415,7 +415,7 @@ class Kernel:
 
 
 def _read_stamp(path: Path) -> dict[str, Any]:
-    """How a run on a kernel was performed; OutputError if the file says something else."""
+    """The stamp of a run on a kernel; OutputError if the file is invalid."""
     try:
         stamp: dict[str, Any] = json.loads(read_inside(path.parent.parent, f"{path.parent.name}/{path.name}"))
         if not isinstance(stamp["replicate"], int) or not isinstance(stamp["cell"], str):

@@ -1,4 +1,4 @@
-"""The router's program: where it is, and how a clone gets it."""
+"""The router's executable: where it is found, and how a clone builds it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cwndlab.base.errors import RunError
 
 ROUTER = "cwndlab-router"
 NOT_BUILT = f"{ROUTER} is not built; install cwndlab-linux as a wheel, or name it in CWNDLAB_ROUTER"
-#: What builds it in a clone, with the same crates as the engine (docs/decisions/set-up.md).
+#: The script that builds the router in a clone, from the engine's crates (docs/decisions/set-up.md).
 _BUILDER = Path(__file__).resolve().parents[2] / "tools" / "router.py"
 
 
 def installed_router() -> Path | None:
-    """The router's program, if it is on this machine."""
+    """The path of the router's executable; None if this machine has none."""
     here = Path(__file__).resolve()
     places = [
         Path(os.environ.get("CWNDLAB_ROUTER", "")),
@@ -38,7 +38,7 @@ def can_build() -> bool:
 
 
 def find_router() -> Path:
-    """The router's program; a clone builds it when it is first needed. RunError says how to get it."""
+    """The path of the router's executable; a clone builds it on first use. RunError says how to get it."""
     found = installed_router()
     if found is None and can_build():
         sys.stderr.write("building the router of kernel runs, once: some ten seconds ...\n")

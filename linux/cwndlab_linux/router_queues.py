@@ -1,7 +1,7 @@
-"""Queues of a scenario's links that are the kernel's own: a namespace with a TUN device for each.
+"""Links whose queue is the kernel's: a namespace with a TUN device for each.
 
-The router writes a packet to the device. The kernel forwards it out of the same device, through the queueing
-discipline that the study names, and the router reads it.
+The router writes a packet to the device. The kernel forwards it out of the same device, through the study's
+queueing discipline, and the router reads it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Any
 
 from .netns import FAMILIES, Namespace, SetupError, can_open_tun, iproute, make_tun, protocol_sysctls
 
-#: The device of each queue is named by this and the link's index.
+#: Name prefix of the queues' devices; the link's index follows.
 QUEUE = "queue"
-#: Of an Ethernet device: the packets that leave the queue at once, and the default limit of FIFOs.
+#: `txqueuelen` of the device, as for Ethernet: the size of the TUN ring, and the default limit of FIFOs.
 TX_QUEUE = 1000
-#: How late a guest's timer may be. A shaper keeps its rate as tokens of this time may wait.
+#: Largest delay of a guest's timer. A shaper keeps its rate if tokens can accumulate for this time.
 TIMER_S = 2e-6
-#: What no shaper counts of a packet, but `tc` asks for: the header of Ethernet.
+#: Bytes of the Ethernet header, which `tc` requires in a burst although no shaper counts them.
 ETHERNET = 14
 
 
 class QueueError(SetupError):
-    """A queue's words that the kernel does not take."""
+    """The kernel rejects the words of a link's queue."""
 
     def __init__(self, link: int, reason: str, right: str) -> None:
         super().__init__(reason)
@@ -32,7 +32,7 @@ class QueueError(SetupError):
 
 
 def tc(*words: str) -> str:
-    """Calls `tc` in the current namespace; SetupError with its own words if it fails."""
+    """Runs `tc` in the current namespace; returns its output. SetupError with its message if it fails."""
     path = shutil.which("tc", path="/usr/sbin:/sbin:/usr/bin:/bin")  # a guest's init has no PATH
     if path is None:
         raise SetupError("tc is not installed; `apt-get install iproute2`")
@@ -52,7 +52,7 @@ class RouterQueues:
         self.namespaces: dict[int, Namespace] = {}
 
     def make(self, mtu: int, version: int) -> None:
-        """Makes namespaces that forward, each with a device for packets of this size."""
+        """Creates forwarding namespaces, each with a device for packets of up to `mtu` bytes."""
         if self.links and not can_open_tun():
             raise SetupError("a kernel's queue at a router needs /dev/net/tun, or --backend linux-virtual")
         for index, link in self.links.items():
@@ -80,7 +80,7 @@ class RouterQueues:
 
     @staticmethod
     def _add(index: int, device: str, link: Mapping[str, Any], mtu: int) -> None:
-        """The discipline, below a shaper of the link's rate: the kernel's device has none of its own."""
+        """Adds the discipline below a shaper of the link's rate, since the kernel's device has no rate."""
         rate = link["rate_bps"]
         burst = mtu + ETHERNET + link["header_bytes"] + round(rate / 8 * TIMER_S)
         shaper = f"root handle 1: tbf rate {rate}bit burst {burst} limit {1 << 30}"
@@ -98,7 +98,7 @@ class RouterQueues:
             raise QueueError(index, f"tc: {error}", right) from None
 
     def ports(self) -> list[dict[str, Any]]:
-        """The router's ports for them."""
+        """The router's ports for the queues."""
         return [
             {
                 "node": self.links[index]["from"],
@@ -111,7 +111,7 @@ class RouterQueues:
         ]
 
     def statistics(self) -> dict[str, str]:
-        """What each queue counted, as `tc -s` prints it, by the link's name."""
+        """The counters of each queue as printed by `tc -s`, by the link's name."""
         found = {}
         for index, space in self.namespaces.items():
             space.enter()

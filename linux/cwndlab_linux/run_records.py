@@ -1,7 +1,7 @@
-"""A run's record tables (docs/reference/records.md) from the router's trace and the testbed's result.
+"""A run's record tables (docs/reference/records.md), from the router's trace and the testbed's result.
 
-The trace is read in Rust, into the simulator's own tables. Here is what only the study knows: when snapshots
-were taken, where segments were observed, and which tables were asked for.
+The trace is read in Rust, into the simulator's tables. This module adds what depends on the study: the times
+of snapshots, the point of observation, and the requested tables.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from cwndlab.runs.executors.protocol import ANSWER_S
 from . import senders, stack
 from .testbed import observed_port, starts_with_data
 
-#: In virtual time a host answers within this: a call of the kernel takes 16 µs.
+#: In virtual time a host answers within this time: a kernel call takes 16 µs.
 VIRTUAL_ANSWER_S = 0.0005
-#: What kernels counted of their ends, with the names of <linux/tcp.h>.
+#: The table of the kernels' counters of connection ends, with the names of <linux/tcp.h>.
 TCP_INFO = "tcp_info"
 TCP_INFO_SCHEMA = pa.schema(
     [
@@ -40,7 +40,7 @@ TCP_INFO_SCHEMA = pa.schema(
         pa.field("total_rto_time_ns", pa.uint64()),
     ]
 )
-#: What became of programs. Times count from the run's start. Without end and code it ran until the end.
+#: The table of programs. Times count from the run's start. A program without end and code ran until the end.
 PROGRAMS = "programs"
 PROGRAMS_SCHEMA = pa.schema(
     [
@@ -55,7 +55,7 @@ PROGRAMS_SCHEMA = pa.schema(
         pa.field("stderr", pa.string(), nullable=False),
     ]
 )
-#: What programs logged of their connections, as files: only of a run that is made for an explanation.
+#: The table of log files that programs wrote; only in runs made for `cwndlab explain`.
 LOGS = "logs"
 LOGS_SCHEMA = pa.schema(
     [
@@ -68,7 +68,7 @@ LOGS_SCHEMA = pa.schema(
 
 
 def logs(folder: Path, traffic: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """The qlog that programs wrote, in the folder where a run's outputs are kept."""
+    """The table `LOGS` from a folder with the outputs of a run."""
     rows = []
     for path in sorted(folder.glob("programs/*/*/*.*qlog")):
         name, _, end = path.parent.name.rpartition("-")
@@ -82,9 +82,9 @@ def tables(
 ) -> tuple[dict[str, pa.Table], int]:
     """All record tables of a run, and their time 0 on the router's clock.
 
-    Times count from the workload's start; for one bulk transfer of a TCP without handshake from its first
-    data packet. With `watch`, the first run of a cell: if it observes no segments, those of this host at its
-    beginning are in a table of their own; and it has what time budgets need.
+    Times count from the workload's start or, for one bulk transfer of a TCP without handshake, from its first
+    data packet. `watch` is a host, for a cell's first run: it adds the tables of time budgets and, if no
+    segments are observed, a table of this host's first segments.
     """
     nodes = [node for node, _ in result["ports"]]
     observed = observed_port(scenario, nodes)
@@ -114,7 +114,7 @@ def _read(
     observed: int | None = None,
     everywhere: bool = False,
 ) -> tuple[dict[str, pa.Table], int]:
-    """The tables of the trace, with the segments of one port or of all."""
+    """The tables of the trace, with the segments of one port or of all ports, and time 0."""
     read, zero = read_kernel_run(
         json.dumps(scenario),
         json.dumps(result),
@@ -135,7 +135,7 @@ def _of_senders(
     made: Mapping[str, pa.Table],
     zero: int,
 ) -> dict[str, pa.Table]:
-    """What time budgets are made of, apart from cwnd: the packets' delays, and what the senders did."""
+    """The inputs of time budgets apart from cwnd: the packets' delays, and the senders' inferred tables."""
     probes = {**scenario.get("probes", {}), "delays": True}
     read, _ = _read({**scenario, "probes": probes}, result, trace, everywhere=True)
     serials = _serials(made["connections"])
@@ -169,7 +169,7 @@ def _serials(connections: pa.Table) -> dict[int, list[int]]:
 def _settings(
     scenario: Mapping[str, Any], result: Mapping[str, Any]
 ) -> dict[tuple[int, bool], senders.ReadingRules]:
-    """Of each traffic entry's client and server."""
+    """The rules for the client and the server of each traffic entry, by (entry, is client)."""
     found = {}
     for index, entry in enumerate(scenario["traffic"]):
         ends = {True: "client", False: "server"}
@@ -186,7 +186,7 @@ def _settings(
 
 
 def _kernel_counts(rows: Sequence[Sequence[Any]], connections: pa.Table) -> pa.Table:
-    """The table of what kernels counted of their ends: traffic, number, client, then the counters."""
+    """The table `TCP_INFO` from rows of traffic, ordinal, client and counters."""
     serials = _serials(connections)
     kept = [
         (serials[traffic][number], client, *counters)
@@ -197,7 +197,7 @@ def _kernel_counts(rows: Sequence[Sequence[Any]], connections: pa.Table) -> pa.T
 
 
 def digests(trace: Path, processes: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Digests of what a run gave: its packets, and what became of each program."""
+    """Digests of a run's output: its packets, and the outcome of each program."""
     found = {"its packets": trace.read_bytes()}
     for process in processes:
         name = f"`{process['command']}` at {process['node']}"
@@ -206,7 +206,7 @@ def digests(trace: Path, processes: Sequence[Mapping[str, Any]]) -> dict[str, st
 
 
 def set_zero(capture: Path, zero_ns: int) -> None:
-    """Makes the times of a pcapng file of the router's count from `zero_ns`, as those of the tables do."""
+    """Shifts the times of the router's pcapng file so that `zero_ns` becomes 0, as in the tables."""
     data = bytearray(capture.read_bytes())
     at = 0
     while at < len(data):

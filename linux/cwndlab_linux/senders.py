@@ -1,8 +1,8 @@
-"""What the senders of a kernel's run did, inferred: the tables `limits`, `states` and `timeouts`.
+"""Inference of what senders did in a kernel's run: the tables `limits`, `states` and `timeouts`.
 
-Known are the packets at both ends, with their times, and when the applications wrote how many bytes. A kernel
-does not report what keeps it from sending at each moment, nor its timers. Both follow from what it sent, and
-after what, by the rules of Linux 6.12 (`tcp_write_xmit`, `tcp_schedule_loss_probe`, `tcp_rearm_rto`).
+The inputs are the packets at both ends and the applications' writes, with their times. A kernel reports
+neither what limits it at each moment nor its timers. Both are inferred from what it sent, and after which
+event, by the rules of Linux 6.12 (`tcp_write_xmit`, `tcp_schedule_loss_probe`, `tcp_rearm_rto`).
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: The tables.
+#: The inferred tables.
 TABLES = ("limits", "states", "timeouts")
 
 FIN, SYN, ACK, CWR = 1, 2, 16, 128
-#: A kernel's smallest retransmission timeout (`TCP_RTO_MIN`); what is sent again sooner is paced or a probe.
+#: The kernel's least retransmission timeout (`TCP_RTO_MIN`); earlier transmissions are paced or probes.
 _RTO_MIN_NS = 200_000_000
 #: States in which losses are repaired.
 _REPAIRING = ("recovery", "loss")
 
 Writes: TypeAlias = Mapping[tuple[int, bool], Sequence[tuple[int, int]]]
-"""By connection and end (whether it is the client's): when its application wrote, and how many bytes."""
+"""By connection and end (whether it is the client's): time in ns and bytes of each write."""
 
 
 @dataclass(frozen=True)
 class ReadingRules:
-    """What decides how the packets of an end are read."""
+    """Properties of an end that its packets do not show."""
 
-    #: Whether the largest window that the peer offers is the study's `max_window` of this end.
+    #: Whether the largest window that the peer offers is this end's `max_window` in the study.
     max_window: bool = False
     nagle: bool = True
-    #: Whether tail loss probes are on (`tcp_early_retrans`); they need SACK on the connection, too.
+    #: Whether tail loss probes are enabled (`tcp_early_retrans`); they also need SACK on the connection.
     probes: bool = True
 
 
 @dataclass
 class _End:
-    """One end of a connection, followed through its packets."""
+    """One end of a connection, whose state is reconstructed from its packets."""
 
     settings: ReadingRules
-    #: Payload of a full segment.
+    #: Payload bytes of a full segment.
     mss: int
     answer_ns: int
     start_ns: int
     end_ns: int
-    #: The rows of the tables, without the connection and the end.
+    #: The rows of the tables, without the columns for connection and end.
     limits: list[tuple[int, int, str]] = field(default_factory=list)
     states: list[tuple[int, int, str, str, str | None]] = field(default_factory=list)
     timeouts: list[tuple[int, str, int, int, int]] = field(default_factory=list)
@@ -62,15 +62,15 @@ class _End:
     established: bool = False
     fin: int | None = None
     state: str = "open"
-    #: Where recovery or loss ends.
+    #: The sequence number whose acknowledgment ends recovery or loss.
     recover: int = 0
     dupacks: int = 0
     sacks: bool = False
     sack_permitted: bool = False
-    #: Expiries of the retransmission timer since the last progress; whether a probe was sent since then.
+    #: Consecutive expiries of the retransmission timer, and whether a probe was sent since the last progress.
     backoffs: int = 0
     probed: bool = False
-    #: End of the last segment that was smaller than a full one.
+    #: Sequence number after the last segment that was smaller than a full one.
     small: int = 0
     last_in: int = -1
     last_out: int = -1
@@ -78,7 +78,7 @@ class _End:
     #: When the retransmission timer was last set.
     set_ns: int = 0
     rtt_ns: int | None = None
-    #: A segment being timed: the offset behind it, and when it was sent.
+    #: The segment whose round trip is being measured: the sequence number after it, and its send time.
     timed: tuple[int, int] | None = None
     _since: int = 0
     _limit: str = "handshake"
@@ -89,13 +89,13 @@ class _End:
         self._entered = (self.start_ns, "start")
 
     def leave_handshake(self) -> None:
-        """There was no handshake within the run."""
+        """Skips the handshake, for a connection without one in the run."""
         self.established, self._limit = True, "idle"
 
     # ── limits and states ─────────────────────────────────────────────────────────────────────────────────
 
     def limit(self) -> str:
-        """What keeps it from sending now."""
+        """What currently limits the end, as in the table `limits`."""
         if not self.established:
             return "handshake"
         left = self.written - self.nxt
@@ -111,7 +111,7 @@ class _End:
         return "cwnd"
 
     def _note(self, now: int, instead: str | None = None) -> None:
-        """Books the time since the last event by what limited the end, or by what ended it."""
+        """Adds the time since the last event to what limited the end, or to `instead`."""
         limit = self._limit if instead is None else instead
         if now > self._since:
             if self.limits and self.limits[-1][2] == limit:
@@ -129,14 +129,14 @@ class _End:
     # ── events ────────────────────────────────────────────────────────────────────────────────────────────
 
     def write(self, now: int, count: int) -> None:
-        """The application writes."""
+        """Handles a write of the application."""
         self._note(now)
         self.written += count
         self.last_write = now
         self._limit = self.limit()
 
     def receive(self, now: int, length: int, ack: int, window: int, flags: int, sack: bool) -> None:
-        """A segment arrives."""
+        """Handles the arrival of a segment."""
         self._note(now)
         if flags & SYN:
             self.window = window
@@ -166,13 +166,13 @@ class _End:
         self._limit = self.limit()
 
     def send(self, now: int, seq: int, length: int, flags: int) -> None:
-        """It sends a segment."""
+        """Handles a transmitted segment."""
         end = seq + length + bool(flags & FIN)
         if flags & SYN:
             again, end = self.last_out >= 0, 0
         elif end > seq and self.established:
             again = seq < self.nxt
-        else:  # an acknowledgment
+        else:  # a pure acknowledgment
             self._note(now)
             self._limit = self.limit()
             return
@@ -201,11 +201,11 @@ class _End:
         self._limit = self.limit()
 
     def _is_alone(self, now: int) -> bool:
-        """Whether it answers nothing: no arrival, no write, and no segment of the same burst."""
+        """Whether a transmission follows no arrival, no write and no segment of the same burst."""
         return now - max(self.last_in, self.last_out, self.last_write) > self.answer_ns
 
     def _timer(self, now: int, again: bool, syn: bool) -> str | None:
-        """The timer whose expiry makes it send; None if something else does."""
+        """The timer whose expiry caused a transmission; None for other causes."""
         if syn:
             return "rto" if again and now - self.last_in > self.answer_ns else None
         quiet = now - max(self.last_in, self.last_out)
@@ -242,7 +242,7 @@ class _End:
         self._enter(now, state, by)
 
     def finish(self) -> None:
-        """Books what is left."""
+        """Adds the time up to the end of the connection."""
         self._note(self.end_ns)
         since, by = self._entered
         if self.end_ns > since:
@@ -258,13 +258,13 @@ def infer(
     answer_ns: int,
     like: Mapping[str, pa.Schema],
 ) -> dict[str, pa.Table]:
-    """The tables of all ends.
+    """The inferred tables of all ends.
 
     Args:
-        segments: the packets of all hosts; one that arrives has two rows, at its sender and its receiver.
+        segments: the packets of all hosts; an arriving packet has two rows, at its sender and its receiver.
         connections: the run's connections.
-        writes: what the applications wrote.
-        settings: of each traffic entry's client and server.
+        writes: the applications' writes.
+        settings: the rules for each traffic entry's client and server.
         end_ns: the end of the run.
         answer_ns: a host sends what an arrival or a write releases within this time.
         like: the schemas of the tables.
@@ -291,7 +291,7 @@ def infer(
 def _follow(
     end: _End, events: Sequence[tuple[Any, ...]], writes: Iterable[tuple[int, int]], shaken: bool
 ) -> None:
-    """Replays an end's packets and writes in order of time; at the same instant an arrival comes first."""
+    """Replays an end's packets and writes in order of time; of simultaneous events, arrivals come first."""
     end.sack_permitted = any(permitted for *_, permitted in events)
     if not shaken:
         end.leave_handshake()
@@ -310,8 +310,8 @@ def _follow(
 
 
 def _events(segments: pa.Table) -> dict[tuple[int, bool], list[tuple[Any, ...]]]:
-    """What each end sent and received, in order of time."""
-    table = segments.filter(pc.is_null(segments.column("link")))  # not what links did
+    """The packets that each end sent and received, in order of time."""
+    table = segments.filter(pc.is_null(segments.column("link")))  # events of links are irrelevant
     blocks = pc.fill_null(pc.list_value_length(table.column("sack")), 0)
     names = ("time_ns", "sent", "seq", "len", "ack", "window_bytes", "flags")
     columns = [table.column(name).to_pylist() for name in names]
@@ -325,13 +325,13 @@ def _events(segments: pa.Table) -> dict[tuple[int, bool], list[tuple[Any, ...]]]
 
 
 def _row(name: str, serial: int, client: bool, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    if name == "timeouts":  # its time comes first
+    if name == "timeouts":  # in this table, the time comes first
         return (row[0], serial, client, *row[1:])
     return (serial, client, *row)
 
 
 def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    """Rows as a table."""
+    """The rows as a table of this schema."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     made = [pa.array(list(column), field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.table(made, schema=schema)

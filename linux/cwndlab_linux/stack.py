@@ -1,8 +1,8 @@
-"""How the kernel's TCP is set up: sysctls by namespace, initial window, acknowledgments and window by route.
+"""Configurations of the kernel's TCP: sysctls by namespace; initial window, ACKs and window by route.
 
-Profiles: `linux-1998`, as simple as a kernel of today can be made; `linux-stock`, as it comes, with CUBIC;
-`linux-laws`, as it comes, with the congestion control of the study's TCP; or a TOML file of your own,
-``based_on = "linux-stock"`` and what differs.
+Profiles: `linux-1998`, as simple as a modern kernel can be configured; `linux-stock`, the defaults with
+CUBIC; `linux-laws`, the defaults with the congestion control of the study's TCP. A user's TOML file states a
+profile, ``based_on = "linux-stock"``, and the differences from it.
 """
 
 from __future__ import annotations
@@ -17,42 +17,43 @@ from cwndlab.base.laws import kernel_law
 from cwndlab.study.knobs import alternative_name
 
 Opener = Literal["receiver", "client"]
-#: What a host's TCP hands to its device: trains of segments, which the kernel cuts (GSO), or single ones.
+#: How a host's TCP passes data to its device: in trains of segments, which the kernel splits (GSO), or
+#: singly.
 Segments = Literal["trains", "single"]
 
 
 @dataclass(frozen=True)
 class Stack:
-    """A set-up of the kernel's TCP."""
+    """A configuration of the kernel's TCP."""
 
     name: str
     about: str
-    #: net.ipv4 keys.
+    #: Keys under net.ipv4.
     sysctls: Mapping[str, str] = field(default_factory=dict)
-    #: Every data segment acknowledged at once (route attribute `quickack`); None: as in the study's TCP.
+    #: Whether each data segment is acknowledged at once (route attribute `quickack`); None: as in the study.
     quick_ack: bool | None = None
     #: Which end of a bulk transfer opens the connection.
     opener: Opener = "receiver"
-    #: Whether an end that answers a request waits with its acknowledgment for the answer, which carries it
-    #: (TCP_QUICKACK 0 on accepted sockets), or sends it at once, as a kernel does at a connection's start.
+    #: Whether an end delays its acknowledgment of a request until its answer carries it (TCP_QUICKACK 0 on
+    #: accepted sockets). Otherwise it acknowledges at once, as kernels do at the start of a connection.
     answer_carries_ack: bool = False
-    #: Whether SACK and accepting ECN are as the study's TCP says, or as the sysctls say.
+    #: Whether SACK and the acceptance of ECN follow the study's TCP; otherwise the sysctls decide.
     sack_of_study: bool = False
-    #: The kernel's congestion control for each window law of the study's TCP; none: as the sysctl says.
+    #: The kernel's congestion control for each window law of the study's TCP; for others the sysctl decides.
     laws: Mapping[str, str] = field(default_factory=dict)
-    #: The queueing discipline of the hosts' devices, in the words of tc; none: the kernel's default.
+    #: The queueing discipline of the hosts' devices, in tc's syntax; "": the kernel's default.
     qdisc: str = ""
-    #: `single` is a device without segmentation offload (`gso_max_segs 1`).
+    #: `single`: the device has no segmentation offload (`gso_max_segs 1`).
     segments: Segments = "trains"
-    #: What single hosts, by their node's name, have otherwise: `sysctls` and `qdisc`.
+    #: By node name: the `sysctls` and `qdisc` of hosts that differ.
     hosts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: The TOML file that it was read from; a result folder has a copy.
+    #: The content of its TOML file, which is copied to the result folder; None for a profile.
     text: str | None = None
-    #: The sysctls that this file names: a kernel without one of them is rejected.
+    #: The sysctls that the file names: a kernel that lacks one of them is rejected.
     own: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """For the worker and for provenance."""
+        """The configuration for the worker and for provenance."""
         content: dict[str, Any] = {
             "name": self.name,
             "sysctls": dict(self.sysctls),
@@ -68,11 +69,11 @@ class Stack:
         return content | ({"own": list(self.own)} if self.own else {})
 
 
-#: Metrics of earlier connections would make a connection depend on the previous one.
+#: Saved metrics would make a connection depend on earlier ones.
 _COMMON = {"tcp_no_metrics_save": "1"}
 _OFF = "sack dsack timestamps window_scaling recovery early_retrans frto ecn autocorking moderate_rcvbuf"
 
-#: The kernel's names of the endpoint's window laws.
+#: The kernel's name for each window law of the endpoint.
 LAWS = {
     "reno": "reno",
     "reno-packets": "reno",
@@ -81,8 +82,8 @@ LAWS = {
     "cubic-linux": "cubic",
     "dctcp": "dctcp",
     "bbr1": "bbr",
-    "bbr3": "bbr3",  # in no mainline kernel; google/bbr's calls it bbr: [laws] bbr3 = "bbr"
-    "prague": "prague",  # in no mainline kernel: L4STeam's module
+    "bbr3": "bbr3",  # in no mainline kernel; google/bbr's kernel calls it bbr: [laws] bbr3 = "bbr"
+    "prague": "prague",  # in no mainline kernel; L4STeam's module
 }
 
 STACKS = {
@@ -116,7 +117,7 @@ STACKS = {
 
 
 def default_for(profile: str) -> str:
-    """The set-up that is closest to a study's TCP, by the profile of its [tcp]."""
+    """The configuration closest to a study's TCP, by the profile of its [tcp]."""
     return "linux-laws" if profile == "linux-6" else "linux-1998"
 
 
@@ -126,12 +127,12 @@ Tcp = Mapping[str, Any]
 
 
 def mtu(tcp: Tcp) -> int:
-    """The device's MTU: a full data packet as the study has it on the wire."""
+    """The device's MTU in bytes: the size of a full data packet in the study."""
     return int(tcp["mss"]) + int(tcp["header_bytes"])
 
 
 def initial_window(tcp: Tcp) -> int:
-    """In segments; the RFCs' windows by their formulas (RFC 3390, section 1; RFC 6928, section 2)."""
+    """The initial window in segments (formulas: RFC 3390, section 1; RFC 6928, section 2)."""
     window, mss = tcp["initial_window"], int(tcp["mss"])
     if window == "rfc3390":
         return max(1, min(4 * mss, max(2 * mss, 4380)) // mss)
@@ -141,7 +142,7 @@ def initial_window(tcp: Tcp) -> int:
 
 
 def ip_version(scenario: Mapping[str, Any]) -> int:
-    """The version of a scenario's Internet protocol."""
+    """The IP version of a scenario."""
     return 6 if scenario.get("network") == "ipv6" else 4
 
 
@@ -151,14 +152,14 @@ def header_bytes(scenario: Mapping[str, Any]) -> int:
 
 
 def window_bytes(sender: Tcp, receiver: Tcp, headers: int = 40) -> int | None:
-    """What the receiver may offer: the sender's largest window or the receiver's buffer; None: no limit."""
+    """The receiver's limit in bytes: the sender's `max_window` or the receive buffer; None: no limit."""
     largest = sender["max_window"]
     payload = mtu(sender) - headers
     limits = [int(receiver["receive_buffer_bytes"])]
     if isinstance(largest, Mapping):
         limits.append(int(largest["segments"]) * payload if "segments" in largest else int(largest["bytes"]))
     limit = min(limits)
-    # Beyond the size of the kernel's own buffers it limits nothing.
+    # Limits beyond the kernel's own buffers have no effect.
     return limit if limit < 1 << 20 else None
 
 
@@ -169,7 +170,7 @@ def quick_ack(stack: Stack | Mapping[str, Any], tcp: Tcp) -> bool:
 
 
 def settings_at(stack: Mapping[str, Any], host: str) -> Mapping[str, Any]:
-    """The set-up as it is at a host."""
+    """The configuration at one host."""
     own = stack.get("hosts", {}).get(host)
     if own is None:
         return stack
@@ -179,7 +180,7 @@ def settings_at(stack: Mapping[str, Any], host: str) -> Mapping[str, Any]:
 
 
 def congestion_control(stack: Mapping[str, Any], tcp: Tcp) -> str | None:
-    """The kernel's congestion control for connections of this TCP; None: as it comes."""
+    """The kernel's congestion control for connections of this TCP; None: the kernel's default."""
     named = kernel_law(tcp["window_law"])
     if named is not None:
         return named
@@ -190,7 +191,7 @@ def congestion_control(stack: Mapping[str, Any], tcp: Tcp) -> str | None:
 
 
 def describe_settings(stack: Mapping[str, Any]) -> list[str]:
-    """What it sets, in words: its sysctls, queueing discipline and laws, and those of single hosts."""
+    """The settings as text: sysctls, queueing discipline, and those of single hosts."""
 
     def words(table: Mapping[str, Any]) -> str:
         parts = [f"{key} = {value}" for key, value in table.get("sysctls", {}).items()]
@@ -201,17 +202,17 @@ def describe_settings(stack: Mapping[str, Any]) -> list[str]:
 
 
 def sends_ect1(tcp: Tcp) -> bool:
-    """Whether its packets are for L4S. A kernel's DCTCP sends ECT(0): the router turns it."""
+    """Whether packets are for L4S. Kernels' DCTCP sends ECT(0), which the router changes to ECT(1)."""
     return str(tcp["ecn"]) in ("l4s", "rfc3168-ect1")
 
 
 def asks_for_ecn(tcp: Tcp) -> bool:
-    """Whether connections of this TCP negotiate ECN: a route attribute (`features ecn`)."""
+    """Whether connections of this TCP negotiate ECN (route attribute `features ecn`)."""
     return str(tcp["ecn"]) not in ("off", "accept")
 
 
 def sysctls(stack: Mapping[str, Any], configs: list[Tcp]) -> dict[str, str]:
-    """A node's sysctls; ValueError if its endpoints ask for different ones."""
+    """A node's sysctls; ValueError if its endpoints require different ones."""
     values = dict(stack["sysctls"])
     if stack["sack_of_study"]:
         wanted = {bool(tcp["sack"]) for tcp in configs}
@@ -220,17 +221,17 @@ def sysctls(stack: Mapping[str, Any], configs: list[Tcp]) -> dict[str, str]:
         if wanted == {True}:
             values |= {"tcp_sack": "1"}
         if any(tcp["ecn"] == "accept" for tcp in configs):
-            values |= {"tcp_ecn": "2"}  # accepts what others ask for
+            values |= {"tcp_ecn": "2"}  # accepts ECN that peers request
     return values
 
 
 def stack_of_key(backend: str) -> Stack:
-    """The set-up in the part of a result's key that names kernel and set-up."""
+    """The configuration in a result's key, which names kernel and configuration."""
     return Stack(about="", **json.loads(backend)[2])
 
 
 def other_recovery(stack: Stack, configs: Iterable[Tcp]) -> str:
-    """The recoveries that a study asks for and this set-up replaces by its own, in words; empty if none."""
+    """A text on recoveries of the study that this configuration replaces by its own; empty if none."""
     found = {alternative_name(tcp["recovery"]): _recovery(stack, tcp) for tcp in configs}
     replaced = [
         f"{studys} in the study, {own} on the kernel" for studys, own in found.items() if own != studys
@@ -239,7 +240,7 @@ def other_recovery(stack: Stack, configs: Iterable[Tcp]) -> str:
 
 
 def _recovery(stack: Stack, tcp: Tcp) -> str:
-    """What recovers losses on the kernel: the study's own word where it is the same."""
+    """The kernel's loss recovery, by the study's own word if both are equal."""
     sack = bool(tcp["sack"]) if stack.sack_of_study else stack.sysctls.get("tcp_sack", "1") != "0"
     own = (
         "RACK-TLP"
@@ -253,7 +254,7 @@ def _recovery(stack: Stack, tcp: Tcp) -> str:
     return studys if same else f"{own} with PRR"
 
 
-#: Knobs that a kernel follows, that are the kernel's own ways, or of which another line speaks.
+#: Knobs that kernels follow, that are the kernel's own, or that another difference covers.
 _FOLLOWED = frozenset(
     "ack_policy ecn handshake header_bytes initial_ssthresh_segments initial_window limited_transmit "
     "linux_details max_window mss nagle pacing receive_buffer_bytes recovery rto sack timestamps trains "
@@ -262,18 +263,18 @@ _FOLLOWED = frozenset(
 
 
 def _unfollowed(tcp: Tcp) -> list[str]:
-    """The knobs of a study's TCP that differ from today's Linux and that a kernel does not follow."""
+    """The knobs of a study's TCP that differ from today's Linux but that a kernel does not follow."""
     usual = json.loads(tcp_profile("linux-6"))
     law = alternative_name(tcp["window_law"])
     if law == "reno":
         usual["slow_start"] = "standard"
-    elif law != "cubic-linux":  # DCTCP's is Reno's; the others replace it
+    elif law != "cubic-linux":  # DCTCP uses Reno's; other laws replace it
         del usual["slow_start"]
     return sorted(key for key in usual.keys() - _FOLLOWED if tcp[key] != usual[key])
 
 
 def differences(stack: Stack, configs: list[Tcp]) -> list[str]:
-    """What a study's TCP asks for and this kernel set-up does otherwise, in words, for the record."""
+    """Texts on how this configuration differs from the study's TCP, for the record."""
     return sorted({note for tcp in configs for note in _differences(stack, tcp)})
 
 
@@ -310,7 +311,7 @@ def _differences(stack: Stack, tcp: Tcp) -> Iterator[str]:
         yield "the first slow-start threshold is the kernel's (infinite)"
     if sends_ect1(tcp):
         yield "the kernel sends ECT(0); the router turns it into ECT(1) as it enters"
-    unfollowed = [] if stack.sack_of_study else _unfollowed(tcp)  # linux-1998 is unlike any TCP of today
+    unfollowed = [] if stack.sack_of_study else _unfollowed(tcp)  # linux-1998 differs from any modern TCP
     if unfollowed:
         them = "it" if len(unfollowed) == 1 else "them"
         yield f"the kernel has its own {', '.join(unfollowed)}; the study sets {them} otherwise"

@@ -1,4 +1,4 @@
-"""What `--stack` names: a set-up of the kernel's TCP, or a TOML file of the user's own."""
+"""The argument of `--stack`: a profile of the kernel's TCP, or a user's TOML file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .stack import LAWS, STACKS, Opener, Segments, Stack, default_for
 
 
 def _sysctl(value: Any) -> str:
-    """As the kernel reads it: 1 for true, the numbers of a list side by side."""
+    """A sysctl as the kernel's text: 1 for true, the numbers of a list separated by spaces."""
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, dict):
@@ -47,14 +47,14 @@ Sysctls = Annotated[dict[str, Annotated[str, BeforeValidator(_sysctl)]], AfterVa
 
 
 class HostSettings(Strict):
-    """The settings of a host."""
+    """The settings of one host."""
 
     sysctls: Sysctls = {}
     qdisc: str = ""
 
 
 class StackFile(HostSettings):
-    """The settings of all hosts, and what else of `Stack` differs from the set-up that it is based on."""
+    """The settings of all hosts, and other attributes of `Stack` that differ from `based_on`."""
 
     based_on: Literal["linux-1998", "linux-stock", "linux-laws"] = "linux-stock"
     quick_ack: bool = False
@@ -65,17 +65,17 @@ class StackFile(HostSettings):
     hosts: dict[str, HostSettings] = {}
 
 
-#: Keys that replace what the file is based on.
+#: Keys that replace the profile's.
 _REPLACING = ("quick_ack", "opener", "answer_carries_ack", "qdisc", "segments")
 
 
 def stack_for(study: StudySpec, name: str | None = None) -> Stack:
-    """The stack with which a study runs: the one named, else its own, else the one for its profile."""
+    """The stack of a study: the one named, else the study's own, else the one for its TCP profile."""
     return load(name or study.base.run.stack or default_for(study.base.tcp.profile))
 
 
 def load(name: str) -> Stack:
-    """A profile by its name, or a TOML file; StudyError says what is wrong with it, and where."""
+    """A profile by name, or the stack in a TOML file; StudyError states errors with their place."""
     if name in STACKS:
         return STACKS[name]
     path = Path(name)

@@ -1,8 +1,8 @@
 """One run on the kernel, as a process: `python -m cwndlab_linux.testbed` reads a job as JSON.
 
-A process for each run, because a thread that entered a namespace should not come back to the host's. It makes
-the namespaces, starts the router and the applications, and writes `result.json` and the router's trace into
-the job's folder. It imports little: many of them run side by side.
+Each run has its own process, because a thread that has entered a namespace cannot safely return to the
+host's. The process creates the namespaces, starts the router and the applications, and writes `result.json`
+and the router's trace to the job's folder. It imports little, because many of them run in parallel.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from .precise_selector import PreciseSelector
 from .programs import Programs
 from .router_queues import QueueError
 
-#: How often TCP_INFO and the application's own lateness are sampled.
+#: Interval, in seconds, of the samples of TCP_INFO and of the application's lateness.
 SAMPLE_S = 0.005
-#: The applications start this long after the router, which leaves time to create them.
+#: The applications start this much later than the router, which leaves time to create them.
 LEAD_NS = 300_000_000
-#: The router comes first: packets on their way before new ones.
+#: The router has priority, so that packets in transit precede new ones.
 ROUTER_PRIORITY, PRIORITY = 20, 10
 
 
@@ -62,7 +62,7 @@ class Router:
             config["capture"] = {"path": "capture.pcapng", "port": observed}
         self.process = subprocess.Popen(
             [job["router"], "-"],
-            cwd=job["folder"],  # which has another path for a router inside the kernel
+            cwd=job["folder"],  # a router inside the kernel has another path to it
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -82,7 +82,7 @@ class Router:
         return content
 
     def stop(self) -> dict[str, Any]:
-        """Ends it; its summary."""
+        """Ends the router; returns its summary."""
         self.process.send_signal(signal.SIGTERM)
         summary = self._line()
         self.process.wait(10)
@@ -90,34 +90,35 @@ class Router:
 
 
 class Samplers:
-    """TCP_INFO of the open sockets, when it changed, and how late this process got the CPU."""
+    """Samples TCP_INFO of open sockets when it changes, and how late this process gets the CPU."""
 
-    #: Of struct tcp_info (<linux/tcp.h>): snd_mss, unacked, sacked, lost, retrans, rtt (µs), ssthresh, cwnd.
+    #: Offsets in tcp_info (<linux/tcp.h>) of snd_mss, unacked, sacked, lost, retrans, rtt (µs), ssthresh,
+    #: cwnd.
     _AT = (16, 24, 28, 32, 36, 68, 76, 80)
 
     def __init__(self, bed: Bed, *, windows: bool) -> None:
         self.bed, self.windows = bed, windows
         self.rows: list[tuple[Any, ...]] = []
         self.last: dict[Any, Any] = {}
-        #: Both ends of the open connections.
+        #: The addresses of both ends of each open connection.
         self.ends: dict[socket.socket, tuple[Any, ...]] = {}
         self.late: list[float] = []
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Takes samples until cancelled."""
         step = SAMPLE_S if self.windows else 4 * SAMPLE_S
         now = self.bed.loop.time()
         while True:
             before = now
             await asyncio.sleep(step)
             now = self.bed.loop.time()
-            # asyncio rounds its waits up to a millisecond
+            # asyncio rounds its timeouts up to a millisecond
             self.late.append(max(0.0, now - before - step - 0.001))
             if self.windows:
                 self.take(now)
 
     def take(self, now: float) -> None:
-        """One look at every connection. A call of the kernel costs 16 µs in a guest, so the ends are kept."""
+        """Samples every connection. Addresses are cached, since a kernel call takes 16 µs in a guest."""
         ends, self.ends = self.ends, {}
         for sock in list(self.bed.sockets.values()):
             try:
@@ -143,7 +144,7 @@ def cpu_times() -> list[int]:
 
 
 def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, Any]:
-    """Runs the job, calling `prepared` before its router; returns the records' data besides the trace."""
+    """Runs the job, calling `prepared` before starting the router; returns its data except for the trace."""
     scenario = job["scenario"]
     own_user_namespace = become_root_of_own()
     hosts = Hosts(job)
@@ -203,7 +204,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
 
 
 def charge_from(number: int) -> Path | None:
-    """Has calls that never wait take time in processes from this number on; None if this kernel cannot."""
+    """Charges virtual time for non-waiting calls of processes from this pid on; None if the kernel cannot."""
     folder = Path("/sys/module/time_travel/parameters")
     if not folder.is_dir():
         return None
@@ -212,13 +213,13 @@ def charge_from(number: int) -> Path | None:
 
 
 def _charged(folder: Path) -> dict[str, Any]:
-    """How many calls were charged, how long they took, and the process with the first of them."""
+    """The number of charged calls, their total time, and the process that made the first."""
     calls, ns, first = ((folder / f"charged_{name}").read_text().strip() for name in ("calls", "ns", "first"))
     return {"calls": int(calls), "ns": int(ns), "first": first}
 
 
 def _become_real_time() -> bool:
-    """Whether this process runs at a real-time priority from now on."""
+    """Gives this process a real-time priority; returns whether that succeeded."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     except OSError:
@@ -242,7 +243,7 @@ def _object_rows(index: int, driver: Driver) -> Iterator[dict[str, Any]]:
 
 
 def _lateness(samples: Samplers) -> dict[str, float]:
-    """How late the samples were taken."""
+    """Percentiles of the samples' lateness in seconds."""
     late = sorted(samples.late) or [0.0]
     return {
         "lateness_p50_s": late[len(late) // 2],
@@ -252,7 +253,7 @@ def _lateness(samples: Samplers) -> dict[str, float]:
 
 
 def _machine_load(before: Sequence[int], after: Sequence[int]) -> dict[str, Any]:
-    """How busy the machine was between two readings of its CPU times."""
+    """The load of the machine between two readings of its CPU times."""
     used = [b - a for a, b in zip(before, after, strict=True)]
     total = max(sum(used), 1)
     return {
@@ -271,7 +272,7 @@ async def _run(
     programs: Programs,
     shell: Shell | None,
 ) -> int:
-    """The applications for the scenario's duration; the monotonic time at which the clock is 0."""
+    """Runs the applications for the scenario's duration; returns the run's monotonic start time (ns)."""
     duration = scenario["duration_ns"] / 1e9
     zero = bed.loop.time()
     bed.start(samples.run())
@@ -284,7 +285,7 @@ async def _run(
     while True:
         await asyncio.sleep(max(0.001, min(deadline - bed.loop.time(), 0.25)))
         if starts_with_data(scenario) and bed.first_ready is not None:
-            # the handshake, which the study's TCP does not have, comes before the clock starts
+            # the clock starts after the handshake, which the study's TCP does not have
             deadline = bed.first_ready + duration + 0.05
         if programs.all:
             programs.beat()
@@ -312,9 +313,9 @@ def starts_with_data(scenario: Mapping[str, Any]) -> bool:
 
 
 def observed_port(scenario: Mapping[str, Any], nodes: list[int]) -> int | None:
-    """The port (of hosts at these nodes) at the observation point, or the nearest one to it.
+    """The index in `nodes` of the observation point or the host nearest to it; None if nothing is observed.
 
-    A kernel's packets are seen only where it sends them. None if nothing is observed.
+    A kernel's packets can only be observed at hosts.
     """
     node = scenario.get("probes", {}).get("segments_at")
     if node is None:
@@ -330,7 +331,7 @@ def observed_port(scenario: Mapping[str, Any], nodes: list[int]) -> int | None:
 
 
 def write_result(job: Mapping[str, Any], prepared: Callable[[], None] = lambda: None) -> None:
-    """Runs the job and writes its result, or the error, to a file in the job's folder."""
+    """Runs the job and writes its result, or the error, to the job's folder."""
     try:
         result = perform(job, prepared)
     except QueueError as error:
@@ -339,16 +340,16 @@ def write_result(job: Mapping[str, Any], prepared: Callable[[], None] = lambda: 
         result = {"error": str(error), "of_all": True}
     except (OSError, RuntimeError, ValueError) as error:
         result = {"error": f"{type(error).__name__}: {error}"}
-    except Exception as error:  # pyroute2's have no common base
+    except Exception as error:  # pyroute2's exceptions have no common base
         result = {"error": f"{type(error).__module__}.{type(error).__name__}: {error}"}
     Path(job["folder"], "result.json").write_text(json.dumps(result))
 
 
 def main() -> int:
-    """Reads the job from standard input."""
+    """Runs the job from standard input."""
     job = json.load(sys.stdin)
     end_with_parent(job["parent"])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     write_result(job)
     return 0
 

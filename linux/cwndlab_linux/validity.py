@@ -1,4 +1,4 @@
-"""Whether a run on the kernel counts. Outside these limits it is invalid, and gives no number."""
+"""The validity of a run on the kernel; a run outside these limits yields no numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .router_queues import QUEUE
 
 
 def router_limits(limits: Limits) -> dict[str, Any]:
-    """Those that the router checks (docs/models/router.md), in its words."""
+    """The limits that the router checks, by the router's names (docs/models/router.md)."""
     return {
         "lateness_p99_ns": limits.p99_lateness,
         "lateness_p999_ns": limits.p999_lateness,
@@ -22,7 +22,7 @@ def router_limits(limits: Limits) -> dict[str, Any]:
 
 
 def judge(result: Mapping[str, Any], limits: Limits) -> list[str]:
-    """Why a run does not count, the limit's name first; nothing if it does."""
+    """The reasons why a run is invalid, each beginning with the limit's name; empty if it is valid."""
     summary, app = result["summary"], result["application"]
     reasons = list(summary["invalid_because"])
     if not summary["valid"] and not reasons:
@@ -53,7 +53,7 @@ _BUSY = (
     "the machine was too busy: run fewer side by side (--threads), or when it has nothing else to do; "
     "see SCHED_FIFO in `cwndlab doctor`; --backend linux-virtual is not affected; --limit {}=… accepts more"
 )
-#: What to do, by the first word of a reason.
+#: Advice by the first word of a reason.
 _ADVICE = {
     "steal": "other guests of the hypervisor had the processors: take another time or machine, or --backend "
     "linux-virtual; --limit steal=… accepts more",
@@ -65,7 +65,7 @@ _ADVICE = {
 
 
 def advice(reasons: Sequence[str]) -> str:
-    """What to do about a run that does not count; nothing if only the study can tell."""
+    """Advice for an invalid run; "" if only the study itself explains it."""
     told = []
     for reason in reasons:
         name = reason.partition(":")[0]
@@ -75,7 +75,7 @@ def advice(reasons: Sequence[str]) -> str:
 
 
 def stamp(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept with every run: how exact it was, and on what it ran."""
+    """The facts stored with every run: its accuracy and its environment."""
     summary = result["summary"]
     lateness = {name: summary[f"lateness_{name}_ns"] for name in ("p50", "p99", "p999", "max")}
     links = []
@@ -88,7 +88,7 @@ def stamp(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, A
             "version": result["version"],
             "packets": summary["packets"],
             "lateness_ns": lateness,
-            # Links run in scheduled time: the only error of a packet is its lateness at the exit.
+            # Links run in scheduled time, so a packet's only error is its lateness at the exit.
             "achieved": links,
             "hidden_drops": sum(port["kernel_drops"] + port["write_errors"] for port in summary["ports"]),
             "oversized": sum(port["oversized"] for port in summary["ports"]),
@@ -108,7 +108,7 @@ def stamp(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, A
 
 
 def _of_programs(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a run with programs: what became of them, and which calls were charged."""
+    """The outcomes of a run's programs, and the charged calls; empty for a run without programs."""
     if not result.get("processes"):
         return {}
     said = ("stdout", "stderr")

@@ -1,1 +1,1 @@
-"""The commands of kernels."""
+"""Commands for kernels."""

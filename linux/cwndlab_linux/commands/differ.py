@@ -1,4 +1,4 @@
-"""`cwndlab differ`: whether the simulator sends a kernel's packets, in drawn scenarios or in a study's."""
+"""`cwndlab differ`: compare the simulator's packets with a kernel's, in drawn scenarios or a study."""
 
 from __future__ import annotations
 

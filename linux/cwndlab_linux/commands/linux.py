@@ -1,4 +1,4 @@
-"""`cwndlab linux`: kernels that run in virtual time."""
+"""`cwndlab linux`: build and manage kernels that run in virtual time."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def linux_build(
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Prints lines of progress: on a terminal one that changes."""
+    """Prints progress; on a terminal, in a single line that changes."""
     alive = sys.stderr.isatty()
 
     def say(line: str) -> None:

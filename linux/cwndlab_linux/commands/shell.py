@@ -1,4 +1,4 @@
-"""`cwndlab shell`: looks around at a host of a study's network, on a kernel in virtual time."""
+"""`cwndlab shell`: a shell at a host of a study's network, on a kernel in virtual time."""
 
 from __future__ import annotations
 

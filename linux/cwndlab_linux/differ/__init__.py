@@ -1,1 +1,1 @@
-"""`cwndlab differ`: scenarios drawn at random, run on simulator and kernel, and compared packet by packet."""
+"""`cwndlab differ`: packet-by-packet comparison of simulator and kernel in random scenarios."""

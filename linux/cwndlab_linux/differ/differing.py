@@ -1,4 +1,4 @@
-"""Scenarios one after another, those that differ made simpler, and what is kept of them."""
+"""Comparison of scenarios, simplification of those that differ, and the files with the results."""
 
 from __future__ import annotations
 
@@ -21,79 +21,79 @@ from .random_scenario import Alignment, draw
 from .sides import Case, KernelRun, against_simulator, on_kernel, one_on_kernel, stack_of, stack_text
 from .wide_scenario import draw_wide
 
-#: Runs that making one scenario simpler may take.
+#: Most runs to simplify one scenario.
 TRIES = 40
 
 
 class DrawnScenario(Case, Protocol):
-    """A scenario that was drawn; as text, what the page says of it."""
+    """A random scenario; its text is what the page shows."""
 
     @property
     def kind(self) -> str:
-        """Its class."""
+        """The class of the scenario."""
 
     @property
     def sysctls(self) -> Mapping[str, str]:
-        """Of both hosts' kernel, in addition to those of all scenarios."""
+        """Sysctls of both hosts' kernels, in addition to those of all scenarios."""
 
     def to_toml(self, alignment: Alignment | None = None) -> str:
-        """The study file; for the simulator with the alignment to a kernel's run."""
+        """The study file; an `alignment` to a kernel's run is for the simulator."""
 
     def simplify(self) -> Iterator[DrawnScenario]:
-        """What is simpler by one step, the largest steps first."""
+        """Scenarios that are simpler by one step, the largest steps first."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """The outcome of a scenario: what the page's table has of it."""
+    """The outcome of a scenario, as a row of the page's table."""
 
     index: int
     scenario: str
-    #: The class of the first difference; "same"; "failed".
+    #: The class of the first difference, "same" or "failed".
     kind: str
-    #: When it is, in seconds.
+    #: The time of the first difference in seconds; None if there is none.
     at_s: float | None
     agree: int
     packets: int
     in_order: bool
     completion: float
-    #: Why it failed.
+    #: Why the run failed; "" otherwise.
     reason: str = ""
     #: The class of the scenario.
     drawn: str = ""
 
     @property
     def is_same(self) -> bool:
-        """Whether both send and receive the same at the same times to the end."""
+        """Whether both sides send and receive the same at the same times until the end."""
         return self.kind == "same"
 
     @classmethod
     def from_failure(cls, index: int, scenario: str, reason: str) -> Row:
-        """Of a run that gave no packets."""
+        """The row of a run that yielded no packets."""
         return cls(index, scenario, "failed", None, 0, 0, in_order=False, completion=0.0, reason=reason)
 
 
 @dataclass(frozen=True)
 class Differ:
-    """Compares the simulator, or a second kernel, with a kernel."""
+    """A comparison of the simulator, or of a second kernel, with a kernel."""
 
     seed: int
-    #: The kernel, and the other kernel in place of the simulator.
+    #: The kernel, and optionally a second kernel that takes the simulator's place.
     kernels: tuple[Image, ...]
     out: Path
     simple_receiver: bool = False
-    #: Draws classes of paths and programs instead of transfers through a bottleneck.
+    #: Whether to draw classes of paths and programs, instead of transfers through a bottleneck.
     wide: bool = False
-    #: Senders hand trains of segments to their device.
+    #: Whether senders pass trains of segments to their device.
     trains: bool = False
     threads: int | None = None
-    #: Gets a line for each scenario.
+    #: Called with a line for each scenario.
     say: Callable[[str], None] = lambda line: None
 
     def run(self, scenarios: int, minimize: int) -> list[Row]:
-        """The rows of so many scenarios; at most `minimize` of each class are made simpler.
+        """The rows of `scenarios` scenarios; simplifies at most `minimize` of each class of differences.
 
-        What is in the folder already is not run again. OutputError if it has scenarios of other sides.
+        Results in the folder are reused. OutputError if the folder belongs to another seed, kernel or engine.
         """
         self._claim_folder()
         rows = {index: row for index in range(scenarios) if (row := self._kept_row(index)) is not None}
@@ -116,7 +116,7 @@ class Differ:
 
     @property
     def sides(self) -> tuple[str, str]:
-        """What is compared, in words."""
+        """The names of the two sides, the simulator or second kernel first."""
         theirs, *others = (f"Linux {image.release}" for image in self.kernels)
         return (others[0] if others else "the simulator"), theirs
 
@@ -181,7 +181,7 @@ class Differ:
     def _compare(
         self, scenario: DrawnScenario, ours: KernelRun | None, theirs: KernelRun
     ) -> tuple[PacketComparison, str | None]:
-        """The comparison, and the study that the simulator ran."""
+        """The comparison, and the study that the simulator ran; None for two kernels."""
         if ours is not None:
             return compare(ours.packets, theirs.packets), None
         found, alignment = against_simulator(scenario, theirs)
@@ -193,7 +193,7 @@ class Differ:
             save(folder / f"{prefix}aligned.toml", aligned)
 
     def _minimize(self, rows: Sequence[Row], most: int) -> None:
-        """Makes the shortest scenarios of each class simpler."""
+        """Simplifies the shortest scenarios of each class of differences."""
         count: Counter[str] = Counter()
         for row in sorted(rows, key=lambda row: row.packets):
             if row.is_same or row.kind == "failed" or count[row.kind] == most:
@@ -230,14 +230,14 @@ class Differ:
 
 
 def row_of(index: int, scenario: str, found: PacketComparison, packets: int) -> Row:
-    """The row of a comparison with a kernel's run of so many packets."""
+    """The row of a comparison with a kernel's run of `packets` packets."""
     parts = [one.time_ns for one in (found.ours, found.theirs) if one is not None]
     at = min(parts) / 1e9 if parts else None
     return Row(index, scenario, found.kind, at, found.agree, packets, found.in_order, found.completion)
 
 
 def listing(found: PacketComparison, sides: tuple[str, str]) -> str:
-    """The packets around the first difference, as in a packetdrill script."""
+    """The packets around the first difference, in the style of packetdrill scripts."""
     lines = [f"# the same on both sides: {found.agree} packets, the last of them:"]
     lines += [str(packet) for packet in found.before[-SHOWN:]]
     for side, packets in zip(sides, found.after, strict=True):
@@ -246,7 +246,7 @@ def listing(found: PacketComparison, sides: tuple[str, str]) -> str:
 
 
 def counts(rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
-    """How far the scenarios that ran are the same, in words and how many of them."""
+    """How many of the scenarios that ran agree, for each degree of agreement (text, count)."""
     ran = [row for row in rows if row.kind != "failed"]
     return (
         ("the same packets, within 0.1 ms, to the end", sum(row.is_same for row in ran)),
@@ -256,7 +256,7 @@ def counts(rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
 
 
 def page(rows: Sequence[Row], sides: tuple[str, str]) -> str:
-    """A page with the counts, the classes of differences and each scenario that differs."""
+    """A page in Markdown: counts, classes of differences, and each scenario that differs."""
     ours, theirs = sides
     ran = [row for row in rows if row.kind != "failed"]
     lines = [f"# {ours[0].upper()}{ours[1:]} and {theirs}", ""]
@@ -280,7 +280,7 @@ def page(rows: Sequence[Row], sides: tuple[str, str]) -> str:
 
 
 def _by_class(ran: Sequence[Row]) -> list[str]:
-    """The table by class of scenario, if there are several."""
+    """A table by class of scenario; empty if there is only one class."""
     classes = {row.drawn: [other for other in ran if other.drawn == row.drawn] for row in ran}
     if len(classes) < 2:
         return []
@@ -294,7 +294,7 @@ def _by_class(ran: Sequence[Row]) -> list[str]:
 def _by_sysctls(
     scenarios: Mapping[str, DrawnScenario],
 ) -> dict[tuple[tuple[str, str], ...], dict[str, DrawnScenario]]:
-    """The scenarios by what their kernel's TCP is set to, since a campaign has one stack."""
+    """The scenarios by their sysctls, since a campaign has one stack."""
     groups: dict[tuple[tuple[str, str], ...], dict[str, DrawnScenario]] = {}
     for name, scenario in scenarios.items():
         groups.setdefault(tuple(sorted(scenario.sysctls.items())), {})[name] = scenario
@@ -302,7 +302,7 @@ def _by_sysctls(
 
 
 def save_page(out: Path, rows: Sequence[Row], sides: tuple[str, str]) -> str:
-    """Writes the page and the table to a folder; the page."""
+    """Writes the page and a CSV table to a folder; returns the page."""
     text = page(rows, sides)
     save(out / "differ.csv", csv_of(rows))
     save(out / "differ.md", text)
@@ -318,13 +318,13 @@ def _side_words(kind: str, ours: str) -> str:
 
 
 def csv_of(rows: Sequence[Row]) -> str:
-    """The rows as a table."""
+    """The rows as CSV."""
     columns = list(Row.__dataclass_fields__)
     return csv_text(columns, ([getattr(row, name) for name in columns] for row in rows))
 
 
 def _kept(folder: Path, name: str) -> dict[str, Any] | None:
-    """What an earlier run left in a file of the folder; None if it left none."""
+    """The content of a JSON file that an earlier run left; None if there is none."""
     try:
         content = json.loads(read_inside(folder, name))
     except (FileNotFoundError, NotADirectoryError):

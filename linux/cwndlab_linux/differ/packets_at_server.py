@@ -1,4 +1,4 @@
-"""Two runs of a scenario packet by packet, as the server sends and receives them."""
+"""Packet-by-packet comparison of two runs of a scenario, as observed at the server."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Times that are further apart are different.
+#: Times that differ by more are considered different.
 TOLERANCE_NS = 100_000
-#: Completion times that are further apart are different.
+#: Completion times that differ by a larger share are considered different.
 COMPLETION_SHARE = 0.01
 _FIN, _PSH, _ACK = 0x01, 0x08, 0x10
 
 
 class ServerPacket(NamedTuple):
-    """A segment at the server."""
+    """A segment that the server sent or received."""
 
     time_ns: int
-    #: Index of its transfer.
+    #: The index of the transfer.
     transfer: int
-    #: Sent by the server, or received by it.
+    #: Whether the server sent the segment; otherwise it received it.
     sent: bool
     seq: int
     len: int
@@ -34,11 +34,11 @@ class ServerPacket(NamedTuple):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What must be the same on both sides: the bytes of a segment with data, or those acknowledged."""
+        """What must be equal on both sides: the bytes of a segment with data, or the acknowledged bytes."""
         return (self.sent, self.seq, self.len) if self.len else (self.sent, self.ack, self.sack)
 
     def __str__(self) -> str:
-        """As in a packetdrill script: `>` sent by the server, `<` received."""
+        """The segment in packetdrill's style: `>` for sent by the server, `<` for received."""
         push = "P" if self.flags & _PSH else ""
         sack = f" sack {' '.join(f'{a}:{b}' for a, b in zip(self.sack[::2], self.sack[1::2], strict=True))}"
         return (
@@ -49,10 +49,10 @@ class ServerPacket(NamedTuple):
 
 
 def packets_of(segments: pa.Table, connections: pa.Table) -> tuple[ServerPacket, ...]:
-    """The packets in the tables `segments` and `connections`, without those of the handshake.
+    """The packets in the tables `segments` and `connections`, without the handshake.
 
-    A receiver that closes at once acknowledges the sender's FIN with its own; another sends two packets, of
-    which the second is left out.
+    A receiver that closes at once acknowledges the sender's FIN with its own; otherwise it sends two packets,
+    of which the second is omitted.
     """
     traffic = dict(zip(*(connections[name].to_pylist() for name in ("connection", "traffic")), strict=True))
     names = ("time_ns", "event", "connection", "sent", "seq", "len", "ack", "flags", "window_bytes", "sack")
@@ -60,7 +60,7 @@ def packets_of(segments: pa.Table, connections: pa.Table) -> tuple[ServerPacket,
     found = []
     acked: dict[int, int] = {}
     for at, event, connection, sent, seq, length, ack, flags, window, sack in rows:
-        # The server's own ACK of a FIN alone is none of data.
+        # An ACK by which the server only acknowledges a FIN acknowledges no data.
         if event in ("drop", "mark") or not (length or ack > int(sent)):
             continue
         if not sent and not length:
@@ -75,33 +75,33 @@ def packets_of(segments: pa.Table, connections: pa.Table) -> tuple[ServerPacket,
 
 @dataclass(frozen=True)
 class PacketComparison:
-    """Where two runs differ first."""
+    """The first difference between two runs."""
 
-    #: The first packet that differs, on each side; None where there is no more.
+    #: The first packet that differs on each side; None where no packet is left.
     ours: ServerPacket | None
     theirs: ServerPacket | None
-    #: The packets before it, which are the same on both sides.
+    #: The packets before the difference, equal on both sides.
     before: tuple[ServerPacket, ...]
-    #: The packets from it on, of both sides.
+    #: Packets from the difference on, for each side.
     after: tuple[tuple[ServerPacket, ...], tuple[ServerPacket, ...]]
-    #: Whether the server sent the same in the same order, on each connection, to the end.
+    #: Whether the server sent the same segments in the same order on each connection, until the end.
     in_order: bool
-    #: The largest relative difference of a transfer's completion; infinite if one completed on one side only.
+    #: The largest relative difference of completion times; infinite if a transfer completed on one side only.
     completion: float
 
     @property
     def agree(self) -> int:
-        """How many packets at the server are the same on both sides before the first that is not."""
+        """The number of equal packets before the difference."""
         return len(self.before)
 
     @property
     def is_same(self) -> bool:
-        """Whether all is the same, in order and in time."""
+        """Whether both runs are equal, in order and time."""
         return self.ours is None and self.theirs is None
 
     @property
     def kind(self) -> str:
-        """The class of the first difference, by what the earlier of the two packets is."""
+        """The class of the first difference, from the earlier of the two packets."""
         if self.is_same:
             return "same"
         ours, theirs = self.ours, self.theirs
@@ -118,15 +118,15 @@ class PacketComparison:
         return f"the {side} {'retransmits' if again else 'sends'} first"
 
 
-#: Packets shown before and after a difference.
+#: Most packets to show before and after a difference.
 SHOWN = 6
 
 
 def compare(ours: Sequence[ServerPacket], theirs: Sequence[ServerPacket]) -> PacketComparison:
-    """Finds the first packet in time that has no counterpart, and how the ends of the runs compare.
+    """The comparison of two runs up to the first packet that has no counterpart.
 
-    The nth packet of a transfer on one side has the nth of that transfer on the other as its counterpart:
-    connections run side by side, and what they do within the tolerance may come in any order.
+    The nth packet of a transfer on one side is the counterpart of the nth on the other: connections are
+    independent, and their packets may be in any order within the tolerance.
     """
     split = [_by_transfer(side) for side in (ours, theirs)]
     pairs = [tuple(side.get(k, []) for side in split) for k in sorted({*split[0], *split[1]})]
@@ -157,7 +157,7 @@ def _by_transfer(packets: Sequence[ServerPacket]) -> dict[int, list[ServerPacket
 def _first_apart(
     a: Sequence[ServerPacket], b: Sequence[ServerPacket]
 ) -> tuple[ServerPacket | None, ServerPacket | None] | None:
-    """The first pair that differs. An ACK and a segment within the tolerance may have changed places."""
+    """The first pair that differs; None if none does. ACKs and segments are compared separately."""
     streams = [[[one for one in side if one.sent is sent] for sent in (True, False)] for side in (a, b)]
     found = []
     for x, y in zip(*streams, strict=True):
@@ -180,7 +180,7 @@ def _is_earlier(a: ServerPacket | None, b: ServerPacket | None) -> bool:
 
 
 def _completion(a: Sequence[ServerPacket], b: Sequence[ServerPacket]) -> float:
-    """How far apart the server receives the last new data or acknowledgment, by the transfer's length."""
+    """The difference of completion times at the server, relative to the transfer's duration."""
     ends = []
     for side in (a, b):
         heard = [(one.ack + one.seq + one.len, one.time_ns) for one in side if not one.sent]
@@ -189,6 +189,6 @@ def _completion(a: Sequence[ServerPacket], b: Sequence[ServerPacket]) -> float:
         last = max(progress for progress, _ in heard)
         ends.append((last, next(at for progress, at in heard if progress == last), side[0].time_ns))
     (got, ours, _), (other, theirs, began) = ends
-    if abs(got - other) > 2:  # FINs may not have been acknowledged at the end
+    if abs(got - other) > 2:  # FINs may be unacknowledged at the end
         return math.inf
     return abs(ours - theirs) / max(theirs - began, 1)

@@ -1,4 +1,4 @@
-"""A scenario of one or two flows through a bottleneck: drawn, written as a study, and made simpler."""
+"""Random scenarios of one or two flows through a bottleneck, as studies, and their simplification."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from cwndlab.study.toml import dumps
 CONTROLS = ("cubic", "reno", "bbr1", "dctcp")
 QUEUES = ("drop-tail", "codel", "fq-codel", "pie")
 LOSSES = (0.0, 0.001, 0.01)
-#: The last transfer that is drawn begins before this.
+#: All transfers begin before this time.
 STARTS_MS = 3000
-#: What a flow sends at most: so many seconds at the bottleneck's rate, and so many bytes.
+#: Limits of a flow's data: seconds at the bottleneck's rate, most bytes, fewest bytes.
 MOST_S, MOST_BYTES, FEWEST_BYTES = 3.0, 5_000_000, 20_000
 DURATION_S = 30.0
 PACKET_BYTES = 1500
 JITTER = "0.1ms"
-#: The kernel's set-up, its ticks in a second, and the buffer of a simple receiver.
+#: The kernel's configuration, its ticks per second, and the buffer of a simple receiver.
 STACK, HZ, RECEIVE_BYTES = "linux-laws", 1000, 6_291_456
-#: The kernel's `tcp_wmem[2]`.
+#: The kernel's maximum send buffer, `tcp_wmem[2]`.
 SEND_BYTES = 4_194_304
-#: The hash of a fair queue is of ports on one side and of names on the other: with as many queues as there
-#: may be, two flows hardly ever share one.
+#: Simulator and kernel hash flows differently (names, ports); with this many queues, flows hardly ever
+#: collide.
 FAIR_QUEUES = 65_536
-#: The slack of withheld ACKs. Stock is 0.1 ms, in which another host's timer may send them, as the hosts are
-#: one guest; without any an ACK would be due as the next segment arrives, at 12 Mb/s.
+#: The slack of delayed ACKs (compressed SACKs). At the stock value of 0.1 ms, the other host's timer in the
+#: same guest may send them; at 0, an ACK would be due exactly when the next segment arrives at 12 Mb/s.
 SLACK_NS = 1000
-#: A BDP's fraction may be less than a packet.
+#: A queue holds at least this many packets, even if the buffer is a small fraction of the BDP.
 LEAST_PACKETS = 2
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """A connection on which the server sends this much."""
+    """A connection on which the server sends `bytes`."""
 
     start_ms: int
     bytes: int
@@ -47,19 +47,19 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Alignment:
-    """What a kernel's run leaves to chance, for the simulator to do the same."""
+    """Random properties of a kernel's run that the simulator must reproduce."""
 
-    #: When each transfer's SYN was sent: the guest's applications sleep for whole ticks.
+    #: The time of each transfer's SYN: the guest's applications sleep for whole ticks.
     starts_ns: tuple[int, ...]
-    #: How far the clock that counts the kernel's ticks is ahead of the run's.
+    #: How far the clock that counts the kernel's ticks is ahead of the run's clock.
     tick_phase_ns: int
-    #: By transfer, a number from which its random numbers follow.
+    #: For each transfer, a number that selects its random numbers.
     draws: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One draw."""
+    """A random scenario."""
 
     rate_mbps: float
     rtt_ms: float
@@ -67,33 +67,33 @@ class Scenario:
     queue: str
     ecn: bool
     loss: float
-    #: By flow: one transfer of a bulk flow, several of a web-like one.
+    #: For each flow its transfers: one for a bulk flow, several for a web-like flow.
     flows: tuple[tuple[Transfer, ...], ...]
-    #: Of the random losses.
+    #: The seed of the random losses.
     seed: int
-    #: Every segment is acknowledged, receive buffers are large, Nagle's algorithm is off: the senders alone.
+    #: Whether every segment is acknowledged, receive buffers are large, and Nagle's algorithm is off.
     simple_receiver: bool = False
-    #: Senders hand trains of segments to their device.
+    #: Whether senders pass trains of segments to their device.
     trains: bool = False
 
     @property
     def kind(self) -> str:
-        """The class of all these scenarios."""
+        """The class, equal for all these scenarios."""
         return "bottleneck"
 
     @property
     def sysctls(self) -> dict[str, str]:
-        """Of both hosts' kernel, in addition to those of all scenarios."""
+        """Sysctls of both hosts' kernels, in addition to those of all scenarios."""
         return {}
 
     @property
     def transfers(self) -> list[Transfer]:
-        """Of all flows, in the order of opening."""
+        """The transfers of all flows, in the order of their starts."""
         return sorted((t for flow in self.flows for t in flow), key=lambda transfer: transfer.start_ms)
 
     @property
     def buffer_packets(self) -> int:
-        """The limit of the bottleneck's queue."""
+        """The limit of the bottleneck's queue in packets."""
         bdp = self.rate_mbps * 1e6 * self.rtt_ms / 1e3 / (8 * PACKET_BYTES)
         return max(LEAST_PACKETS, round(self.buffer_bdp * bdp))
 
@@ -107,7 +107,7 @@ class Scenario:
         return f"{self.rate_mbps:g} Mb/s, {self.rtt_ms:g} ms, {self.buffer_bdp:g} BDP {queue}{loss}: {flows}"
 
     def study(self, alignment: Alignment | None = None) -> dict[str, Any]:
-        """The tables of its study file; for the simulator with the alignment to a kernel's run."""
+        """The tables of the study file; an `alignment` to a kernel's run is for the simulator."""
         knobs = host_knobs(trains=self.trains)
         if self.simple_receiver:
             tuning = {"linux": {"initial_bytes": RECEIVE_BYTES, "most_bytes": RECEIVE_BYTES}}
@@ -150,8 +150,8 @@ class Scenario:
         if self.queue == "fq-codel":
             queue["flows"] = FAIR_QUEUES
         drops = [{"kind": "bernoulli", "p": self.loss}] if self.loss else []
-        # ACK clocking makes packets arrive at the nanosecond in which another leaves, and a kernel is never
-        # exact to the nanosecond: without jitter such ties would decide which packets are lost.
+        # Because of ACK clocking, packets arrive in the very nanosecond in which others leave, and a kernel
+        # is never exact to the nanosecond. Without jitter, such ties would decide which packets are lost.
         jitter = {"kind": "jitter", "max": JITTER, "keep_order": True}
         plain = {"kind": "drop-tail", "limit": "10000pkt"}
         return [
@@ -183,12 +183,12 @@ class Scenario:
         return [one.cc for one in self.transfers]
 
     def compile(self, alignment: Alignment | None = None) -> str:
-        """The scenario as the engine takes it."""
+        """The scenario as JSON for the engine."""
         (cell,) = Study.from_toml(self.to_toml(alignment)).plan().cells
         return cell.scenario
 
     def simplify(self) -> Iterator[Scenario]:
-        """What is simpler by one step, the largest steps first."""
+        """Scenarios that are simpler by one step, the largest steps first."""
         if len(self.flows) > 1:
             for flow in self.flows:
                 yield replace(self, flows=(flow,))
@@ -228,7 +228,7 @@ class Scenario:
 
 
 def host_knobs(*, trains: bool) -> dict[str, Any]:
-    """The knobs that all connections have as the kernel's."""
+    """The knobs that make all connections of the simulator behave like the kernel's."""
     knobs: dict[str, Any] = {
         "send_tuning": {"linux": {"most_bytes": SEND_BYTES}},
         "withheld_ack_slack": f"{SLACK_NS}ns",
@@ -240,13 +240,13 @@ def law_groups(laws: Iterable[str], *, ecn: bool, trains: bool) -> dict[str, dic
     """A group of TCP settings for each congestion control."""
     groups: dict[str, dict[str, Any]] = {}
     for law in laws:
-        marks = {"ecn": "rfc3168"} if ecn and law != "dctcp" else {}  # DCTCP brings its own
+        marks = {"ecn": "rfc3168"} if ecn and law != "dctcp" else {}  # DCTCP has its own form of ECN
         groups[law] = {"cc": law, **marks, **_law_knobs(law, trains=trains)}
     return groups
 
 
 def _law_knobs(cc: str, *, trains: bool) -> dict[str, Any]:
-    """The knobs that a connection with this congestion control has as the kernel's."""
+    """The knobs that make a connection with this congestion control behave like the kernel's."""
     if cc == "dctcp":
         return {"handshake": {"ecn_capable": True}}  # Linux sets ECT on the socket (INET_ECN_xmit)
     if cc == "bbr1" and not trains:
@@ -255,7 +255,7 @@ def _law_knobs(cc: str, *, trains: bool) -> dict[str, Any]:
 
 
 def draw(seed: int, index: int, *, simple_receiver: bool = False, trains: bool = False) -> Scenario:
-    """The scenario with this number of a seed's sequence; it does not depend on the ones before."""
+    """The scenario at position `index` of a seed's sequence, independent of other positions."""
     rng = np.random.default_rng([seed, index])
 
     def between(low: float, high: float) -> float:
@@ -269,7 +269,7 @@ def draw(seed: int, index: int, *, simple_receiver: bool = False, trains: bool =
         rtt_ms=between(5, 200),
         buffer_bdp=between(0.1, 4),
         queue=str(rng.choice(QUEUES)),
-        # A kernel asks for ECN by route: for all connections between two hosts, or for none.
+        # A kernel enables ECN by route: for all connections between two hosts, or for none.
         ecn=bool(rng.integers(2)) or any(one.cc == "dctcp" for flow in flows for one in flow),
         loss=float(rng.choice(LOSSES)),
         flows=flows,
@@ -280,7 +280,7 @@ def draw(seed: int, index: int, *, simple_receiver: bool = False, trains: bool =
 
 
 def _flow(rng: np.random.Generator, rate_mbps: float, cc: str, *, first: bool) -> tuple[Transfer, ...]:
-    """One transfer, or several short ones at random times; the first flow begins at 0."""
+    """One transfer, or several short ones at random times; the first flow starts at 0."""
     most = max(2.0 * FEWEST_BYTES, min(rate_mbps * 1e6 / 8 * MOST_S, MOST_BYTES))
     begins = 0 if first else int(rng.integers(0, STARTS_MS))
     if rng.integers(2):
@@ -289,7 +289,7 @@ def _flow(rng: np.random.Generator, rate_mbps: float, cc: str, *, first: bool) -
     count = int(rng.integers(3, 9))
     starts = sorted(int(rng.integers(begins, STARTS_MS + 1)) for _ in range(count))
     starts[0] = begins
-    # Median 30 kB and a tail, as of web objects.
+    # Median 30 kB with a heavy tail, like web objects.
     sizes = np.clip(np.exp(rng.normal(math.log(30_000), 1.2, count)), 1000, most)
     return tuple(
         Transfer(at, int(_rounded(float(size), 2)), cc) for at, size in zip(starts, sizes, strict=True)
@@ -297,5 +297,5 @@ def _flow(rng: np.random.Generator, rate_mbps: float, cc: str, *, first: bool) -
 
 
 def _rounded(value: float, digits: int) -> float:
-    """To so many significant digits."""
+    """The value rounded to this many significant digits."""
     return round(value, digits - 1 - math.floor(math.log10(value)))

@@ -1,4 +1,4 @@
-"""A scenario's run on a kernel, and the simulator's with the same starts, clock and draws."""
+"""Runs of a scenario on a kernel, and in the simulator with the same starts, clock and random numbers."""
 
 from __future__ import annotations
 
@@ -21,50 +21,50 @@ from .random_scenario import RECEIVE_BYTES, SLACK_NS, STACK, Alignment
 
 #: Linux starts jiffies five minutes before they wrap (include/linux/jiffies.h, INITIAL_JIFFIES).
 UPTIME_AT_ZERO_NS = -300 * 10**9
-#: The coarsest level of the timer wheel that a run's timers reach repeats after this (kernel/time/timer.c).
+#: Period of the coarsest timer wheel level that timers of a run reach (kernel/time/timer.c).
 WHEEL_NS = (1 << 18) * 10**6
-#: Names tried for a connection, which draw BBR's phases: one of seven whenever it begins to cycle, often
-#: twice. Of the 49 pairs, 64 names miss a quarter, 256 one in two hundred.
+#: Names to try for a connection. Names select BBR's random phase, one of seven at each start of cycling,
+#: often two starts per run: 64 names miss a quarter of the 49 pairs, 256 names one in two hundred.
 DRAWS = 256
-#: Who opens connections, as in the simulator, also where the client sends.
+#: The end that opens connections, as in the simulator, even if the client sends.
 OPENER: Opener = "client"
 
 
 @dataclass(frozen=True)
 class KernelRun:
-    """What a kernel sent and received at the server."""
+    """The packets of a kernel's run at the server."""
 
     packets: tuple[ServerPacket, ...]
-    #: When each transfer's SYN was sent, in the order of the traffic.
+    #: The time of each transfer's SYN, in the order of the traffic.
     starts_ns: tuple[int, ...]
-    #: The guest's monotonic clock at the run's time 0.
+    #: The guest's monotonic clock at time 0 of the run.
     zero_ns: int
 
     @property
     def tick_phase_ns(self) -> int:
-        """How far the clock that counts ticks is ahead of the run's."""
+        """How far the clock that counts ticks is ahead of the run's clock."""
         return (self.zero_ns + UPTIME_AT_ZERO_NS) % WHEEL_NS
 
 
 class Case(Protocol):
-    """A run of a study that both sides make."""
+    """A scenario that both sides can run."""
 
     @property
     def seed(self) -> int:
-        """Of all random numbers."""
+        """The seed of all random numbers."""
 
     @property
     def laws(self) -> Sequence[str]:
-        """The congestion control of each entry of the traffic."""
+        """The congestion control of each traffic entry."""
 
     def compile(self, alignment: Alignment | None = None) -> str:
-        """The scenario as the engine takes it; for the simulator with the alignment to a kernel's run."""
+        """The scenario as JSON for the engine; an `alignment` to a kernel's run is for the simulator."""
 
 
 def stack_of(
     *, simple_receiver: bool = False, trains: bool = False, more: Mapping[str, str] | None = None
 ) -> Stack:
-    """The kernel's set-up, with more sysctls of a scenario."""
+    """The kernel's configuration, with additional sysctls of a scenario."""
     stack = load(STACK)
     sysctls = {**stack.sysctls, **_sysctls(simple_receiver=simple_receiver), **(more or {})}
     name = f"{STACK}, as differ sets it"
@@ -72,7 +72,7 @@ def stack_of(
 
 
 def stack_text(*, simple_receiver: bool, trains: bool) -> str:
-    """The same as a file for ``--stack``."""
+    """The kernel's configuration as a file for ``--stack``."""
     return dumps(
         {
             "based_on": STACK,
@@ -84,7 +84,7 @@ def stack_text(*, simple_receiver: bool, trains: bool) -> str:
 
 
 def choose_segments(*, trains: bool) -> Segments:
-    """How a host hands segments to its device."""
+    """Whether a host passes trains or single segments to its device."""
     return "trains" if trains else "single"
 
 
@@ -98,7 +98,7 @@ def on_kernel(
     scenarios: Mapping[str, Case],
     deliver: Callable[[str, KernelRun | str], None],
 ) -> None:
-    """Runs scenarios by their names, several at a time; a run that failed is delivered as the reason."""
+    """Runs scenarios by name, several at a time; a failed run is delivered as the reason."""
     jobs = (
         Job(
             name,
@@ -118,7 +118,7 @@ def on_kernel(
             return
         tables = decode_tables(outcome.records, name)
         rows = tables["connections"].to_pylist()
-        # The first connection of an entry of the traffic is aligned, not those that follow it.
+        # Only the first connection of each traffic entry is aligned.
         started = {row["traffic"]: row["start_ns"] for row in reversed(rows)}
         transfers = range(len(scenarios[name].laws))
         if len(started) < len(transfers):
@@ -132,7 +132,7 @@ def on_kernel(
 
 
 def one_on_kernel(kernel: Kernel, scenario: Case) -> KernelRun:
-    """One run; RunError if it failed."""
+    """The run of one scenario; RunError if it failed."""
     found: list[KernelRun | str] = []
     on_kernel(kernel, {"run": scenario}, lambda _, run: found.append(run))
     (run,) = found
@@ -142,10 +142,11 @@ def one_on_kernel(kernel: Kernel, scenario: Case) -> KernelRun:
 
 
 def against_simulator(scenario: Case, theirs: KernelRun) -> tuple[PacketComparison, Alignment]:
-    """The simulator against the kernel, with the kernel's starts and clock.
+    """The comparison of the simulator with a kernel's run, after aligning starts and clock.
 
-    Of BBR's random phases the simulator draws the kernel's: the names of transfers, from which their random
-    numbers follow, are changed until it agrees longest. Losses and queues draw from other streams.
+    BBR must draw the same random phases on both sides: the simulator varies the names of transfers, which
+    select their random numbers, until both sides agree longest. Losses and queues have separate random
+    numbers.
     """
     draws = [0] * len(scenario.laws)
 
@@ -155,7 +156,7 @@ def against_simulator(scenario: Case, theirs: KernelRun) -> tuple[PacketComparis
         return compare(simulate(text, scenario.seed), theirs.packets), alignment
 
     def agrees_longer(best: PacketComparison) -> tuple[PacketComparison, Alignment] | None:
-        """A run in which another name of one transfer helps: first of the one that differs first."""
+        """The first run that agrees longer after one transfer, preferably the differing one, is renamed."""
         first = min((one for one in (best.ours, best.theirs) if one), key=lambda one: one.time_ns)
         random = [k for k, law in enumerate(scenario.laws) if law == "bbr1"]
         for k in sorted(random, key=lambda k: (k != first.transfer, k)):
@@ -173,6 +174,6 @@ def against_simulator(scenario: Case, theirs: KernelRun) -> tuple[PacketComparis
 
 
 def simulate(text: str, seed: int) -> tuple[ServerPacket, ...]:
-    """What the simulator's server sends and receives."""
+    """The packets that the simulator's server sends and receives."""
     records = _core.run(text, seed, 0)
     return packets_of(*(read_table(records.table(name)) for name in ("segments", "connections")))

@@ -1,4 +1,4 @@
-"""The cells of a study of the user's own, run by simulator and kernel and compared packet by packet."""
+"""Packet-by-packet comparison of simulator and kernel for the cells of a user's study."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from .sides import KernelRun, against_simulator, choose_segments, on_kernel
 
 @dataclass(frozen=True)
 class StudyCase:
-    """A cell."""
+    """A cell of a study as a scenario that both sides can run."""
 
     cell: Cell
     seed: int
-    #: Senders hand trains of segments to their device.
+    #: Whether senders pass trains of segments to their device.
     trains: bool = False
 
     @property
     def laws(self) -> list[str]:
-        """The congestion control of each entry of the traffic, as the engine names it."""
+        """The congestion control of each traffic entry, by the engine's name."""
         scenario = self.cell.compiled.scenario
         laws = (scenario["tcp"][entry["tcp_server"]]["window_law"] for entry in scenario["traffic"])
         return [law if isinstance(law, str) else next(iter(law)) for law in laws]
 
     def compile(self, alignment: Alignment | None = None) -> str:
-        """The scenario; aligned, with a kernel's starts and ticks, and names that draw BBR's phases."""
+        """The scenario as JSON; with `alignment`, adapted to a kernel's starts, ticks and BBR phases."""
         if alignment is None:
             return self.cell.scenario
         scenario: dict[str, Any] = json.loads(self.cell.scenario)
@@ -52,7 +52,7 @@ class StudyCase:
 
 
 def observed_at_sender(study: Study) -> Study:
-    """The study with its observation point where the data of its first flow is sent."""
+    """The study with its observation point at the data sender of its first flow."""
     scenario = study.plan().cells[0].compiled.scenario
     node = scenario["nodes"][watched_host(scenario)]
     return study.set({"probes.segments_at": node})
@@ -68,10 +68,10 @@ def compare_study(
     threads: int | None,
     say: Callable[[str], None],
 ) -> str:
-    """Compares each cell's first replicate with a kernel's; the page of what was found.
+    """Compares each cell's first replicate with a kernel's; returns the page of results.
 
-    Writes it, a table, and for each cell that differs the packets around the first difference. The hosts send
-    single segments, or with `trains` trains, and the simulator gets the kernel's starts and ticks.
+    Writes the page, a table, and, for each cell that differs, the packets around the first difference. The
+    simulator gets the kernel's starts and ticks. `trains`: senders pass trains of segments to their device.
     """
     plan = observed_at_sender(study).plan()
     cases = {cell.id: StudyCase(cell, plan.derive_seed(cell), trains) for cell in plan.cells}

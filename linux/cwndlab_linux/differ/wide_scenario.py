@@ -1,4 +1,4 @@
-"""Scenarios of what paths and programs do, by class: drawn, written as studies, and made simpler."""
+"""Random scenarios by class of path or application behaviour, as studies, and their simplification."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from .random_scenario import (
     law_groups,
 )
 
-#: Laws that a flow may have, the most common one more often.
+#: The congestion controls to draw from; the most common one is repeated.
 CONTROLS = ("cubic", "cubic", "cubic", "reno", "bbr1", "dctcp")
-#: What a flow sends at most: so many seconds at its share of the bottleneck, and so many bytes.
+#: Limits of a flow's data: seconds at its share of the bottleneck, most bytes, fewest bytes.
 MOST_S, MOST_BYTES, FEWEST_BYTES = 2.0, 4_000_000, 30_000
-#: Flows begin within this time.
+#: All flows begin within this time.
 STARTS_MS = 1000
-#: Payload and headers of a full packet, and the headers.
+#: Bytes of a full packet, and of its headers.
 PACKET_BYTES, HEADER_BYTES = 1500, 40
 
 Table = dict[str, Any]
@@ -38,28 +38,28 @@ _T = TypeVar("_T")
 
 
 class Dice:
-    """Draws of a scenario."""
+    """The random numbers of one scenario."""
 
     def __init__(self, seed: int, index: int) -> None:
         self.rng = np.random.default_rng([seed, index])
 
     def draw_between(self, low: float, high: float) -> float:
-        """Log-uniform, to two significant digits."""
+        """A log-uniform number with two significant digits."""
         value = math.exp(self.rng.uniform(math.log(low), math.log(high)))
         return round(value, 1 - math.floor(math.log10(value)))
 
     def count(self, low: int, high: int) -> int:
-        """A whole number, both ends included."""
+        """A random integer, both limits included."""
         return int(self.rng.integers(low, high + 1))
 
     def one_of(self, *choices: _T) -> _T:
-        """Any of them."""
+        """A random choice."""
         return choices[int(self.rng.integers(len(choices)))]
 
 
 @dataclass
 class Draft:
-    """A scenario in the making."""
+    """A scenario under construction."""
 
     dice: Dice
     rate_mbps: float = 0.0
@@ -68,28 +68,28 @@ class Draft:
     queue: Table = field(default_factory=dict)
     forward: list[Table] = field(default_factory=list)
     reverse: list[Table] = field(default_factory=list)
-    #: Keys of the bottleneck, and of [tcp], in addition.
+    #: Additional keys of the bottleneck, and of [tcp].
     bottleneck: Table = field(default_factory=dict)
     tcp: Table = field(default_factory=dict)
     sysctls: dict[str, str] = field(default_factory=dict)
-    #: Applications with their law, and the extra round trip of each client.
+    #: The applications, each with its law and the extra round-trip time of its client in ms.
     flows: list[tuple[Table, str, float]] = field(default_factory=list)
     ecn: bool = False
     packet_bytes: int = PACKET_BYTES
 
     def bdp_packets(self) -> float:
-        """The bandwidth-delay product."""
+        """The bandwidth-delay product in packets."""
         return self.rate_mbps * 1e6 * self.rtt_ms / 1e3 / (8 * self.packet_bytes)
 
     def add_bulk(self, count: int = 1, **keys: Any) -> None:
-        """Adds transfers by the server."""
+        """Adds `count` bulk transfers from the server."""
         for _ in range(count):
             most = min(self.rate_mbps * 1e6 / 8 * MOST_S / count, MOST_BYTES)
             size = int(self.dice.draw_between(max(FEWEST_BYTES, most / 10), max(most, 2 * FEWEST_BYTES)))
             self.add({"kind": "bulk", "from": "server", "bytes": size, **keys})
 
     def add(self, app: Table, extra_ms: float = 0.0) -> None:
-        """Adds an application with a law."""
+        """Adds an application with a random law."""
         law = self.dice.one_of(*CONTROLS)
         self.ecn |= law == "dctcp"
         self.flows.append((app, law, extra_ms))
@@ -246,7 +246,7 @@ def _queues(d: Draft) -> None:
     d.add_bulk(d.dice.count(1, 3))
 
 
-#: The classes, in the order in which they are drawn.
+#: The classes in the order in which they take turns.
 CLASSES: Mapping[str, Callable[[Draft], None]] = {
     "reordering": _reordering,
     "jitter": _jitter,
@@ -270,28 +270,28 @@ CLASSES: Mapping[str, Callable[[Draft], None]] = {
 
 @dataclass(frozen=True)
 class WideScenario:
-    """A drawn study of a class."""
+    """A random study of one class."""
 
     kind: str
     tables: Table
-    #: Of both hosts' kernel, in addition to the stack's.
+    #: Sysctls of both hosts' kernels, in addition to the stack's.
     sysctls: Mapping[str, str]
 
     @property
     def seed(self) -> int:
-        """Of all random numbers."""
+        """The seed of all random numbers."""
         return int(self.tables["run"]["seed"])
 
     @property
     def laws(self) -> list[str]:
-        """The congestion control of each entry of the traffic."""
+        """The congestion control of each traffic entry."""
         return [entry["tcp"] for entry in self.tables["traffic"]]
 
     def __str__(self) -> str:
         return str(self.tables["title"])
 
     def to_toml(self, alignment: Alignment | None = None) -> str:
-        """The study file; for the simulator with the alignment to a kernel's run."""
+        """The study file; an `alignment` to a kernel's run is for the simulator."""
         if alignment is None:
             return dumps(self.tables)
         tables = copy.deepcopy(self.tables)
@@ -302,12 +302,12 @@ class WideScenario:
         return dumps(tables)
 
     def compile(self, alignment: Alignment | None = None) -> str:
-        """The scenario as the engine takes it."""
+        """The scenario as JSON for the engine."""
         (cell,) = Study.from_toml(self.to_toml(alignment)).plan().cells
         return cell.scenario
 
     def simplify(self) -> Iterator[WideScenario]:
-        """What is simpler by one step: fewer flows, no impairment, a plain queue, less data."""
+        """Scenarios that are simpler by one step: fewer flows, no impairment, a plain queue, less data."""
         flows, bottleneck = self.tables["traffic"], self._bottleneck(self.tables)
         for k in range(len(flows) if len(flows) > 1 else 0):
             tables = copy.deepcopy(self.tables)
@@ -330,7 +330,7 @@ class WideScenario:
                     yield self._with(tables)
 
     def _with(self, tables: Table) -> WideScenario:
-        """These tables, without TCP settings that no flow has."""
+        """A scenario with these tables, without TCP settings that no flow uses."""
         used = {entry["tcp"] for entry in tables["traffic"]}
         tables["tcp"]["groups"] = {cc: knobs for cc, knobs in tables["tcp"]["groups"].items() if cc in used}
         return WideScenario(self.kind, tables, self.sysctls)
@@ -341,7 +341,7 @@ class WideScenario:
 
 
 def draw_wide(seed: int, index: int, *, trains: bool = False) -> WideScenario:
-    """The scenario with this number of a seed's sequence; the classes take turns."""
+    """The scenario at position `index` of a seed's sequence; the classes take turns."""
     kind, build = list(CLASSES.items())[index % len(CLASSES)]
     dice = Dice(seed, index)
     draft = Draft(dice, dice.draw_between(1, 100), dice.draw_between(5, 200), dice.draw_between(0.25, 4))
@@ -377,7 +377,7 @@ def _finish(kind: str, d: Draft, *, trains: bool) -> WideScenario:
 
 
 def _describe(d: Draft) -> str:
-    """The path and what is special on it, for the table."""
+    """The path and its special features, for the table."""
     apps = " + ".join(
         f"{law} {app['kind']} {app.get('bytes', app.get('response', app.get('object')))}"
         for app, law, _ in d.flows

@@ -1,1 +1,1 @@
-"""`--backend linux-virtual`: a User-Mode Linux, built and run in virtual time."""
+"""`--backend linux-virtual`: User-Mode Linux kernels, built and run in virtual time."""

@@ -1,4 +1,4 @@
-"""`--backend linux-virtual`: the same testbed inside User-Mode Linux: virtual time, deterministic by seed."""
+"""`--backend linux-virtual`: the testbed inside User-Mode Linux: virtual time, deterministic by seed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from cwndlab_linux.real_kernel import Kernel, RunProcess, length_s
 
 from . import boot, images, program_files
 
-#: Time allowed for a virtual second; 7 flows took 0.025 s of a free processor.
+#: Most wall seconds per virtual second; 7 flows took 0.025 s on an idle processor.
 PATIENCE = 10
-#: Real time in which the clock of a guest with programs must advance.
+#: Wall seconds within which the clock of a guest with programs must advance.
 STILL_S = 60.0
 
 
 def seed_of(job: Job) -> int:
-    """Of the kernel's random numbers (sequence numbers, ports): from seed, replicate and cell alone."""
+    """The seed of the kernel's random numbers (sequence numbers, ports), from seed, replicate and cell."""
     text = f"{job.seed}/{job.replicate}/{job.cell}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
@@ -46,32 +46,32 @@ class VirtualKernel(Kernel):
     more_laws = "`cwndlab linux build --law FILE.c` or `--patch FILE` builds a kernel with {}"
     #: A second attempt would give the same result.
     attempts: int = 1
-    #: Not known before a run has finished: it depends on the packets and on the machine.
+    #: Unknown before a run has finished, since it depends on packets and machine.
     pace: float | None = None
     image: images.Image = field(default_factory=images.find)
     #: The kernels of cells that do not run on `image`.
     others: Mapping[str, images.Image] = field(default_factory=dict)
-    #: The study's folder, where programs of its own are.
+    #: The study's folder, which may contain its programs.
     folder: Path | None = None
-    #: A shell at one of its hosts (`terminal.talk`).
+    #: The settings of a shell at a host (`terminal.talk`); None without one.
     shell: Mapping[str, Any] | None = None
     #: Digests of the files that programs consist of, by path.
     programs: Mapping[str, str] = field(default_factory=dict)
-    #: The programs that each cell starts, for the guest.
+    #: The programs that each cell starts, as content of the guest's job.
     _commands: dict[str, list[dict[str, Any]]] = field(default_factory=dict, repr=False)
-    #: The guests that were started, with their processors.
+    #: The started guests, each with its processor.
     _placed: list[tuple[subprocess.Popen[str], int]] = field(default_factory=list, repr=False)
-    #: Simulated and wall time of the runs that have ended.
+    #: Simulated and wall seconds of the completed runs.
     _ended_s: tuple[float, float] = field(default=(0.0, 0.0), repr=False)
 
     @property
     def side_by_side(self) -> int:
-        """Number of simultaneous runs: each uses a processor."""
+        """Number of simultaneous runs: one per processor."""
         return self.at_once or available()
 
     @property
     def release(self) -> str:
-        """The guest's kernel, with its digest: another one gives other results."""
+        """The guest kernel's release and digest: another kernel gives other results."""
         return _release(self.image)
 
     @property
@@ -81,7 +81,7 @@ class VirtualKernel(Kernel):
 
     @property
     def releases(self) -> str:
-        """The kernels of all cells."""
+        """The kernels of all cells, as text."""
         return ", ".join(dict.fromkeys(map(_release, (self.image, *self.others.values()))))
 
     def _key(self, release: str) -> str:
@@ -89,7 +89,7 @@ class VirtualKernel(Kernel):
         return json.dumps([*json.loads(key), self.programs], sort_keys=True) if self.programs else key
 
     def prepare(self, cells: Iterable[Cell]) -> None:
-        """Finds the programs of these cells; StudyError if one is not there."""
+        """Finds the programs of these cells; StudyError if one is missing."""
         super().prepare(cells)
         found: dict[str, str] = {}
         for cell in cells:
@@ -102,7 +102,7 @@ class VirtualKernel(Kernel):
         self.programs = found
 
     def more_of(self, job: Job) -> Mapping[str, Any]:
-        """The programs that a job starts; the variables are those of its scenario, which may have more."""
+        """The job's programs with the environment variables of its scenario, and the shell."""
         some = self._commands.get(job.cell)
         if some:
             traffic = json.loads(job.scenario)["traffic"]
@@ -115,12 +115,12 @@ class VirtualKernel(Kernel):
         return more | ({"shell": self.shell} if self.shell is not None else {})
 
     def why_stuck(self, run: RunProcess) -> str | None:
-        """The programs of a run whose clock stands still: one of them computes and never calls the kernel."""
+        """A text on a program that stops the clock by computing without kernel calls; None if none does."""
         if not self.programs:
             return None
         running = run.folder / "running"
         try:
-            beat = running.stat().st_mtime_ns  # the guest counts it up (`Programs.beat`)
+            beat = running.stat().st_mtime_ns  # the guest increments it (`Programs.beat`)
         except OSError:
             return None
         now = time.monotonic()
@@ -134,11 +134,11 @@ class VirtualKernel(Kernel):
         )
 
     def allowed_s(self, scenario: Mapping[str, Any]) -> float:
-        """Wall time after which a run is given up."""
+        """Wall seconds after which a run is aborted."""
         return 600 + PATIENCE * length_s(scenario)
 
     def start(self, job: Job, content: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
-        """The kernel, its console in a file."""
+        """Starts the kernel, with its console in a file."""
         processor = self._processor()
         image = self.others.get(job.cell, self.image)
         limit_s = round(60 + PATIENCE * length_s(content["scenario"]))
@@ -148,31 +148,31 @@ class VirtualKernel(Kernel):
         return process
 
     def _processor(self) -> int:
-        """The one with the fewest guests.
+        """The processor with the fewest guests.
 
-        A guest's kernel and its processes wait for each other by turns; on two processors a third of the time
-        goes into waking the other.
+        A guest's kernel and its processes take turns; on two processors, a third of the time would go into
+        wake-ups.
         """
         self._placed = [(process, cpu) for process, cpu in self._placed if process.poll() is None]
         guests = Counter(cpu for _, cpu in self._placed)
         here = sorted(os.sched_getaffinity(0))
-        first = os.getpid() % len(here)  # a simultaneous campaign usually starts elsewhere
+        first = os.getpid() % len(here)  # another campaign probably starts elsewhere
         return min(here[first:] + here[:first], key=lambda cpu: guests[cpu])
 
     def learn_pace(self, length_s: float, wall_s: float) -> None:
-        """The pace of the runs so far is expected of the others."""
+        """Assumes the pace of the completed runs for all others."""
         self._ended_s = self._ended_s[0] + length_s, self._ended_s[1] + wall_s
         self.pace = self._ended_s[1] / self._ended_s[0]
 
     def provenance(self) -> dict[str, Any]:
-        """As of any kernel, and what this one was built from."""
+        """The content of `Kernel.provenance`, and what the kernels were built from."""
         content = super().provenance() | {"kernel_build": self.image.about}
         if self.others:
             content["kernel_builds"] = {image.release: image.about for image in self.others.values()}
         return content | ({"programs": dict(self.programs)} if self.programs else {})
 
     def last_words(self, folder: Path, process: subprocess.Popen[str]) -> str:
-        """The end of the console: a panic, or why it did not start; or that it was ended."""
+        """The end of the console's output, such as a panic; or a text on the limit of CPU time."""
         if process.returncode == -signal.SIGXCPU:
             return (
                 ": it was ended at its limit of CPU time; the kernel or a program in it loops without waiting"

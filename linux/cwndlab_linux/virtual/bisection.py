@@ -1,8 +1,7 @@
-"""`cwndlab linux bisect`: the commit of a kernel's source at which a measured quantity moves.
+"""`cwndlab linux bisect`: find the commit of a kernel's source at which a measured quantity moves.
 
-Git chooses the commits, in a work tree of its own that leaves the user's as it is. Each one is compiled into
-the objects of the one before, runs the study in virtual time, and is bad if the number differs from that of
-the good end.
+Git chooses the commits, in a separate work tree that leaves the user's unchanged. Each commit is compiled
+incrementally and runs the study in virtual time. It is bad if the number differs from that of the good end.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ _SKIPPED = re.compile(r"only 'skip'ped commits left to test")
 
 @dataclass
 class Commits:
-    """The commits of a repository, each built in what the one before left."""
+    """The commits of a repository, each built incrementally from the previous one."""
 
     #: A git repository of Linux's source.
     source: Path
-    #: Where the work tree and what is compiled are kept.
+    #: The folder of the work tree and of compiled files.
     folder: Path
     jobs: int
-    #: The commit that was built last, whose files the kept tree has.
+    #: The commit that was built last, which matches the files of the kept tree; None if unknown.
     _built: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -43,10 +42,10 @@ class Commits:
         """The first commit after `good` at which the number differs from that of `good`.
 
         Args:
-            trials: what decides, of these commits.
+            trials: the trials that decide on each commit.
             good: a commit, tag or branch; so is `bad`.
             bad: a commit that has `good` among its ancestors.
-            log: of `git bisect`, whose decisions are taken over.
+            log: a log of `git bisect`, whose decisions are reused.
 
         Raises:
             StudyError: there is no such commit, or nothing differs between the two.
@@ -69,18 +68,18 @@ class Commits:
         return trials.compare(found[1], self._commit(f"{found[1]}^"))
 
     def title(self, name: str) -> str:
-        """Its short name and its subject."""
+        """The commit's short name and subject."""
         return f"{name[:12]} {self._git('log', '-1', '--format=%s', name).stdout.strip()}"
 
     def build(self, name: str) -> Image:
-        """The commit's kernel, compiled into what the one before left."""
+        """Builds the commit's kernel, incrementally from the previous one."""
         self._git("checkout", "--quiet", "--force", name, tree=True)
         series = recipe.series_of(source.version_in(self._tree), str(self.source))
         home, changed = self.folder / "kernels", None
         if self._built is not None:
             names = self._git("diff", "--name-only", "--no-renames", "-z", self._built, name).stdout
             changed = [Path(path) for path in names.split("\0") if path]
-        self._built = None  # a build that fails leaves files that are not known
+        self._built = None  # a failed build leaves unknown files
         wanted = recipe.Recipe(series)
         image = build(wanted, self._tree, self.jobs, lambda line: None, home=home, changed=changed)
         self._built = name
@@ -107,7 +106,7 @@ class Commits:
         return self._git("rev-parse", "HEAD", tree=True).stdout.strip()
 
     def _work_tree(self, commit: str) -> None:
-        """The folder in which commits are checked out."""
+        """Creates the work tree, unless it exists; OutputError if it belongs to another repository."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self._tree / ".git").exists():
             self._git("worktree", "prune")
@@ -116,7 +115,7 @@ class Commits:
             raise OutputError(f"{self.folder}: is of another repository; choose a new folder")
 
     def _start(self, good: str, bad: str, log: Path | None) -> None:
-        """Begins again: what was measured is kept, so that an interrupted bisection is soon where it was."""
+        """Starts the bisection from the beginning; stored measurements let an interrupted one catch up."""
         self._bisect("reset", check=False)
         if log is not None:
             self._bisect("replay", str(log.resolve()))
@@ -125,6 +124,6 @@ class Commits:
 
     def _bisect(self, *words: str, check: bool = True) -> str:
         done = self._git("bisect", *words, tree=True, check=False)
-        if check and done.returncode not in (0, 2):  # 2: only skipped commits are left
+        if check and done.returncode not in (0, 2):  # code 2: only skipped commits are left
             raise RunError(f"git bisect {' '.join(words)}: {done.stderr.strip() or done.stdout.strip()}")
         return done.stdout

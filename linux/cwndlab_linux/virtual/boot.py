@@ -1,9 +1,8 @@
 """Starts a guest: `python -m cwndlab_linux.virtual.boot` reads a job and becomes the kernel.
 
-Nothing that differs between two machines or two runs reaches the guest but through its files: the command
-line is always the same (the kernel stirs it into its random numbers), the environment has only the seed, and
-addresses are not randomized. The job's folder is the working directory, which the guest finds as
-/proc/self/cwd.
+Differences between machines or runs can only reach the guest through its files: the command line is constant
+(the kernel mixes it into its random numbers), the environment contains only the seed, and addresses are not
+randomized. The job's folder is the working directory, which the guest finds as /proc/self/cwd.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from cwndlab_linux.netns import end_session, end_with_parent
 
 from .images import Image
 
-#: In a job's folder, the kernel that runs it.
+#: The kernel's name in a job's folder.
 KERNEL = "kernel"
 #: The library that the kernel loads to run the router.
 LIBRARY = "router.so"
-#: Its name next to the router's program, with which it is built.
+#: The library's name next to the router's executable, from the same build.
 LIBRARY_BUILT = "libcwndlab_live.so"
 _ADDR_NO_RANDOMIZE = 0x0040000
-#: Of the guest, taken as it is touched: 1 GB gives TCP's buffers the sizes that they have on larger machines.
+#: The guest's memory, allocated on use: with 1 GB, TCP's buffers have the sizes of larger machines.
 MEMORY = "1G"
 #: The longest first line of a script that Linux reads (BINPRM_BUF_SIZE).
 _FIRST_LINE = 255
-#: The guest's clock starts in September 2001, at 10^9 s.
+#: The guest's clock starts at 10^9 s, in September 2001.
 COMMAND_LINE = (
     f"mem={MEMORY}",
     "root=/dev/root",
@@ -51,12 +50,12 @@ COMMAND_LINE = (
     "quiet",
     "PYTHONHASHSEED=0",
 )
-#: Room that the guest's memory may come to take; below it /dev/shm is too small (64 MB in many containers).
+#: Memory that the guest may use; /dev/shm may be smaller (64 MB in many containers).
 _ROOM = 1 << 30
 
 
 def write_init(folder: Path) -> None:
-    """The guest's first program: this Python, with the modules that are used here."""
+    """Writes the guest's first program: this Python, with this process's module path."""
     first = f"#!{sys.executable} -sB"
     if len(first) > _FIRST_LINE:
         raise ValueError(f"the path of Python is too long for a script's first line: {sys.executable}")
@@ -70,15 +69,15 @@ def write_init(folder: Path) -> None:
 
 
 def environment(seed: int, folder: Path) -> dict[str, str]:
-    """Of the kernel's process; the guest does not see it."""
-    made = {"UML_SEED": str(seed), "HOME": str(folder)}  # it keeps files of its own in .uml there
+    """The environment of the kernel's process, invisible in the guest."""
+    made = {"UML_SEED": str(seed), "HOME": str(folder)}  # the kernel keeps files in $HOME/.uml
     if not Path("/dev/shm").is_dir() or shutil.disk_usage("/dev/shm").free < _ROOM:
         made["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")
     return made
 
 
 def congestion_controls(image: Image) -> list[str]:
-    """Starts a guest that says what the kernel offers; RunError with its output if it does not start."""
+    """The congestion controls of a kernel, from a guest; RunError with its output if it does not start."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         job = {"folder": name, "parent": os.getpid(), "virtual": guest_of(image, 1)}
@@ -97,9 +96,9 @@ def congestion_controls(image: Image) -> list[str]:
 def guest_of(
     image: Image, seed: int, processor: int | None = None, limit_s: int | None = None
 ) -> dict[str, Any]:
-    """What a job says of its guest: the kernel, the seed of its random numbers, and where it runs.
+    """The guest's part of a job: the kernel, the seed of its random numbers, and its processor.
 
-    It is ended once it has used `limit_s` of CPU time.
+    The guest is killed after `limit_s` seconds of CPU time; None: no limit.
     """
     own = ["seccomp=auto"] if image.seccomp else []
     guest = {"kernel": str(image.path), "arguments": own, "seed": seed, "processor": processor}
@@ -107,7 +106,7 @@ def guest_of(
 
 
 def start(job: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
-    """A process that becomes the guest's kernel; its console is a file."""
+    """Starts a process that becomes the guest's kernel, with its console in a file."""
     (folder / KERNEL).symlink_to(job["virtual"]["kernel"])
     if "router" in job:
         (folder / LIBRARY).symlink_to(library_of(Path(job["router"])))
@@ -118,7 +117,7 @@ def start(job: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
             stdout=console,
             stderr=subprocess.STDOUT,
             text=True,
-            start_new_session=True,  # Ctrl-C reaches the parent alone, which ends the others
+            start_new_session=True,  # Ctrl-C reaches only the parent, which ends the others
         )
     assert process.stdin is not None
     process.stdin.write(json.dumps(job))
@@ -127,7 +126,7 @@ def start(job: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
 
 
 def library_of(router: Path) -> Path:
-    """The router as a library; RunError if it is not there."""
+    """The path of the router as a library; RunError if it is missing."""
     library = router.resolve().with_name(LIBRARY_BUILT)
     if not library.is_file():
         raise RunError(f"{library} is not built; `make setup` builds it")
@@ -135,7 +134,7 @@ def library_of(router: Path) -> Path:
 
 
 def last_words(folder: Path) -> str:
-    """The end of the console: a panic, with the function that caused it, or why the guest did not start."""
+    """The end of the console's output: a panic with its function, or why the guest did not start."""
     text = (folder / "console").read_text(errors="replace").strip()
     said = " | ".join(text.splitlines()[-3:])
     where = re.search(r"\bip (0x[0-9a-f]+)", said)
@@ -144,7 +143,7 @@ def last_words(folder: Path) -> str:
 
 
 def function_at(kernel: Path, address: int) -> str:
-    """The function of a kernel at an address, as `nm` knows it; empty if it does not."""
+    """The function at an address of a kernel, according to `nm`; empty if unknown."""
     try:
         command = ["nm", "--defined-only", str(kernel.resolve())]
         listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
@@ -165,7 +164,7 @@ def main() -> None:
         os.sched_setaffinity(0, {processor})
     limit_s = job["virtual"].get("limit_s")
     if limit_s is not None:
-        import resource  # Windows has none
+        import resource  # not available on Windows
 
         resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))
     folder = Path(job["folder"])

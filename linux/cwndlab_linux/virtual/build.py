@@ -1,6 +1,6 @@
-"""`cwndlab linux build`: a User-Mode Linux with time travel, from a recipe.
+"""`cwndlab linux build`: build a User-Mode Linux with time travel from a recipe.
 
-A build writes into a temporary folder that it renames at the end. One that fails leaves its log only.
+The build writes to a temporary folder, which is renamed at the end. A failed build leaves only its log.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from .selftests import IN_SOURCE, SCRIPTS
 from .steps import BuildSteps, cpu_s, missing_tools, output_of
 from .under_way import announce
 
-#: Bytes for the unpacked source and what is compiled: 1.7 GB were measured.
+#: Bytes for the unpacked source and compiled files: 1.7 GB were measured.
 ROOM = 2_000_000_000
-#: What a build from the start takes, as measured on two processors.
+#: The requirements of a full build, measured on two processors.
 NEEDS = "a download of 150 MB if it is not installed, up to 2 GB of disk, and 4 to 5 minutes of CPU time"
-#: Program → Debian's package of it.
+#: The Debian package of each required program.
 TOOLS = {
     "make": "make", "gcc": "gcc", "ld": "binutils", "flex": "flex", "bison": "bison", "bc": "bc",
     "patch": "patch", "tar": "tar", "xz": "xz-utils",
 }  # fmt: skip
 _LAWS = Path("net", "ipv4")
-#: In a tree: that it is compiled, and which laws were added to it.
+#: Marks a compiled tree, and lists the laws that were added to it.
 _READY = "cwndlab-ready.json"
-#: Warnings are for laws only (`_place`). With -w alone gcc still looks for those of -Wall; the code is equal.
+#: Warnings are for laws only (`_place`). Without -Wno-all, gcc still checks for -Wall; the code is equal.
 _NO_WARNINGS = "-w -Wno-all -Wno-extra"
 
 
 def reason_not() -> str | None:
-    """Why none can be built here; None if one can."""
+    """Why no kernel can be built on this machine; None if one can."""
     if platform.machine() not in ("x86_64", "AMD64"):
         return f"the patches and their tests are for x86_64; this is {platform.machine()}"
     return missing_tools(TOOLS)
@@ -59,17 +59,17 @@ def build(
     home: Path | None = None,
     changed: Collection[Path] | None = None,
 ) -> Image:
-    """Builds the kernel if it is not there yet; waits for another build first.
+    """Builds the kernel unless it exists; waits for other builds first.
 
     Args:
         recipe: what to build.
         given: Linux's source, as .tar.xz or unpacked; default: Debian's package, installed or downloaded.
         jobs: number of parallel compilers.
-        say: gets a line whenever there is something to tell.
-        again: build although it is there.
-        home: where kernels and compiled sources are kept; default: the user's cache.
-        changed: the files of a folder that differ from its last build here, where the caller knows them;
-            default: all are compared.
+        say: called with lines of progress.
+        again: build even if the kernel exists.
+        home: the folder of kernels and compiled sources; default: the user's cache.
+        changed: the files of a source folder that changed since its last build, if known; default: all files
+            are compared.
 
     """
     reason = reason_not()
@@ -81,7 +81,7 @@ def build(
     if free < ROOM:
         raise RunError(f"{home}: {free / 1e9:.1f} GB free; building needs {ROOM / 1e9:g} GB for a while")
     with announce(home, recipe.words, say) as tell:
-        for left in home.glob(".building-*"):  # by a build that was killed
+        for left in home.glob(".building-*"):  # from a build that was killed
             shutil.rmtree(left, ignore_errors=True)
         log = home / "build.log"
         log.unlink(missing_ok=True)
@@ -148,7 +148,7 @@ def _tree(
     again: bool,
     changed: Collection[Path] | None,
 ) -> tuple[Path, dict[str, object]]:
-    """A compiled source, which is kept, and where it came from."""
+    """A compiled source tree, which is kept, and facts about its origin."""
     kept = sources_folder(work.parent) / f"{recipe.base.digest}-{_origin(given, content)}"
     ready = kept / _READY
     before = json.loads(ready.read_text()) if ready.is_file() and not again else None
@@ -186,36 +186,36 @@ def _tree(
 
 
 def _origin(given: Path | None, content: str | None) -> str:
-    """Whose source it is: Debian's, an archive's by its content, or a folder's by its path."""
+    """An identifier of the source: "debian", or a digest of an archive's content or a folder's path."""
     if given is None:
         return "debian"
     return (content or hashlib.sha256(str(given.resolve()).encode()).hexdigest())[:10]
 
 
 def _touches(recipe: Recipe, changed: Collection[Path]) -> bool:
-    """Whether one of these files is one that a patch or a file of ours changes."""
+    """Whether a patch, or a file that cwndlab adds, affects one of these files."""
     patches = [recipe.series.patch, *recipe.patches]
     ours = {Path(name) for path in patches for name in re.findall(r"^\+\+\+ b/(\S+)", path.read_text(), re.M)}
     return not ours.isdisjoint(changed) or any(place in changed for _, place in added_files())
 
 
 def _take(folder: Path, kept: Path, changed: Collection[Path]) -> None:
-    """Makes these files of a kept tree those of the folder."""
+    """Copies these files of the folder to a kept tree, or removes them there."""
     for path in sorted(changed):
         if (folder / path).is_file():
             (kept / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(folder / path, kept / path)  # with today's time, which make looks at
+            shutil.copy(folder / path, kept / path)  # the new time makes make compile it
         else:
             (kept / path).unlink(missing_ok=True)
 
 
 def _update(kept: Path, tree: Path, steps: BuildSteps) -> None:
-    """Replaces the files of a kept tree that have changed since, so that make compiles what needs them."""
+    """Replaces the files of a kept tree that have changed, so that make compiles only these."""
     changed = [path.relative_to(tree) for path in tree.rglob("*") if path.is_file() and not path.is_symlink()]
     changed = [path for path in changed if not _is_same_file(tree / path, kept / path)]
     for path in changed:
         (kept / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(tree / path, kept / path)  # with today's time, which make looks at
+        shutil.copy(tree / path, kept / path)  # the new time makes make compile it
     steps.say(f"{count_text(len(changed), 'file')} changed since the last build of this folder")
 
 
@@ -224,7 +224,7 @@ def _is_same_file(new: Path, old: Path) -> bool:
 
 
 def _prepare(tree: Path, recipe: Recipe, steps: BuildSteps) -> None:
-    """Patches and configures a source."""
+    """Patches and configures a source tree."""
     for path in backports():
         steps.patch_if_it_applies(path, tree)
     own = recipe.series.patch
@@ -249,7 +249,7 @@ def _prepare(tree: Path, recipe: Recipe, steps: BuildSteps) -> None:
 
 
 def _place(tree: Path, laws: tuple[Law, ...], before: list[str], steps: BuildSteps) -> list[str]:
-    """Puts laws into a tree in place of those that were there before; their file names."""
+    """Replaces the laws in a tree; returns the new ones' file names."""
     makefile = tree / _LAWS / "Makefile"
     ours = "# cwndlab's laws\n"
     text = makefile.read_text().partition(ours)[0]
@@ -295,5 +295,5 @@ def _compile(tree: Path, jobs: int, steps: BuildSteps) -> None:
         if ": warning:" in line:
             steps.say(line.strip())
 
-    flags = f"KCFLAGS={_NO_WARNINGS} -ftrack-macro-expansion=0"  # which locates warnings in macros
+    flags = f"KCFLAGS={_NO_WARNINGS} -ftrack-macro-expansion=0"  # without locations of warnings in macros
     steps.run(["make", "ARCH=um", f"-j{jobs}", flags, "linux"], tree, "compiling", count)

@@ -1,4 +1,4 @@
-"""Whether this machine can run `--backend linux-virtual`."""
+"""Checks whether this machine can run `--backend linux-virtual`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import boot, build, images
 
 
 def examine() -> Check:
-    """Whether runs in virtual time work here."""
+    """The check whether runs in virtual time work."""
     reason = reason_not_virtual()
     if reason is None:
         return Check("virtual time", True, f"User-Mode Linux {images.find().release}")
@@ -18,7 +18,7 @@ def examine() -> Check:
 
 
 def reason_not_virtual() -> str | None:
-    """Why this machine cannot run `--backend linux-virtual`; None if a guest that does nothing came up."""
+    """Why this machine cannot run `--backend linux-virtual`; None if an idle guest could be started."""
     try:
         image = images.find()
     except CwndlabError as error:

@@ -1,7 +1,7 @@
-"""The first process in a guest: mounts what the testbed needs, runs the job, and turns the machine off.
+"""The first process of a guest: mounts what the testbed needs, runs the job, and turns the machine off.
 
-The root is the host's, read-only. Results go to the job's folder, which is mounted where it has the same name
-in every guest. One Python does all: it is the init, the testbed and the applications.
+The root is the host's, read-only. Results go to the job's folder, which has the same path in every guest. A
+single Python process is init, testbed and applications.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 #: Below /dev, which is the guest's own, so that no folder of the host is hidden.
 FOLDER = Path("/dev/cwndlab")
 _POWER_OFF = 0x4321_FEDC
-#: Runs begin at a multiple of this on the guest's clock; the set-up takes some milliseconds of it.
+#: Runs begin at a multiple of this on the guest's clock; the set-up takes some milliseconds before.
 ROUND_S = 10
 _CLOCK_MONOTONIC, _TIMER_ABSTIME = 1, 1
 _MCL_CURRENT, _MCL_FUTURE = 1, 2
@@ -37,27 +37,27 @@ class _Timespec(ctypes.Structure):
 
 
 def _lock_memory() -> None:
-    """Gets all pages now, and later ones with their mapping.
+    """Loads all pages now, and later pages when they are mapped.
 
-    A page that is first touched in the run costs a look at the clock; the set-up decides
-    which ones those are. Touched one by one, the pages of Python's modules would take almost half of the
-    set-up's process switches.
+    The first access to a page during a run would read the clock, and the set-up determines which pages are
+    loaded. Loading the pages of Python's modules one by one would take almost half of the set-up's process
+    switches.
     """
     if _libc.mlockall(_MCL_CURRENT | _MCL_FUTURE) != 0:
         raise OSError(ctypes.get_errno(), "mlockall")
 
 
 def wait_for_a_round_time() -> None:
-    """How long the set-up took must not show in a run: every look at the clock takes a nanosecond.
+    """Hides the duration of the set-up from a run by waiting: every reading of the clock takes a nanosecond.
 
-    So it does not matter where Python is, nor whether it had to compile its modules first.
+    Thus neither Python's location matters, nor whether it had to compile its modules first.
     """
     until = _Timespec((int(time.monotonic()) // ROUND_S + 1) * ROUND_S, 0)
     _libc.clock_nanosleep(_CLOCK_MONOTONIC, _TIMER_ABSTIME, ctypes.byref(until), None)
 
 
 def _furnish() -> None:
-    """What programs expect to find below /dev."""
+    """Creates the entries of /dev that programs expect."""
     Path("/dev/shm").mkdir()
     _mount("shm", "/dev/shm", "tmpfs")
     for name, target in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
@@ -65,16 +65,16 @@ def _furnish() -> None:
 
 
 def main() -> None:
-    """Never returns."""
+    """Runs the job and powers the guest off; never returns."""
     try:
         _lock_memory()
         _mount("devtmpfs", "/dev", "devtmpfs")
         FOLDER.mkdir()
-        # The host's /proc, seen before the guest's own covers it.
+        # The host's /proc, reached before the guest's own covers it.
         _mount("folder", str(FOLDER), "hostfs", "/proc/self/cwd")
         _mount("proc", "/proc", "proc")
         _mount("sysfs", "/sys", "sysfs")
-        # The timers of a real-time process go off on time, not up to 50 µs late.
+        # Timers of a real-time process expire on time, not up to 50 µs late.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         job = json.loads((FOLDER / "job.json").read_text())
         if job.get("programs") or job.get("shell"):
@@ -91,7 +91,7 @@ def main() -> None:
             from cwndlab_linux.testbed import write_result
 
             write_result(job | {"folder": str(FOLDER)}, wait_for_a_round_time)
-        else:  # what the kernel offers
+        else:  # without a job, report the kernel's congestion controls
             offered = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
             (FOLDER / "result.json").write_text(json.dumps(offered))
     except BaseException:  # only the console can report it

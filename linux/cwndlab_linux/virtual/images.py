@@ -1,7 +1,7 @@
-"""Kernels that were built: one folder each in the user's cache, named by version and recipe.
+"""Built kernels: one folder each in the user's cache, named by version and recipe.
 
-Next to the program `linux` are `about.json`, the kernel's `config` and the log of its build. `trees/` keeps
-compiled sources to which laws are added.
+Next to the executable `linux` are `about.json`, the kernel's `config`, and the log of its build. `trees/`
+contains compiled sources, to which laws are added.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cwndlab.base.writing import user_cache
 
 from .recipe import DEFAULT, SERIES, Recipe, advice_without, series_of
 
-#: Names another kernel, as CWNDLAB_ROUTER names another router.
+#: The environment variable that names the default kernel.
 VARIABLE = "CWNDLAB_UML"
 
 
@@ -31,18 +31,18 @@ class Image:
     """A kernel that can be started."""
 
     path: Path
-    #: As `uname -r` says in it.
+    #: The output of `uname -r` in the kernel.
     release: str
-    #: Of the program's bytes: another kernel gives another result.
+    #: Digest of the executable: another kernel gives other results.
     digest: str
     #: Whether it can run processes by seccomp (6.16 and later) instead of ptrace, which is slower.
     seccomp: bool = False
-    #: What `about.json` says; empty for a program that was not built here.
+    #: The content of `about.json`; empty for a kernel that was not built here.
     about: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
     def from_folder(cls, path: Path) -> Image:
-        """The kernel in a file; RunError if it is none, or lacks time travel."""
+        """The kernel in a file; RunError if the file is no kernel, or lacks time travel."""
         try:
             return cls(path, *_read(path, path.stat().st_mtime_ns), kernel_facts(path.parent))
         except OSError as error:
@@ -50,18 +50,18 @@ class Image:
 
     @property
     def name(self) -> str:
-        """As `cwndlab linux list` shows it and `--kernel` takes it."""
+        """The name in `cwndlab linux list` and for `--kernel`."""
         return self.path.parent.name
 
     @property
     def congestion_controls(self) -> Sequence[str]:
-        """What it offers; empty if that is not known before it runs."""
+        """The congestion controls that the kernel offers; empty if unknown before it runs."""
         return congestion_controls(self.about)
 
 
 @lru_cache(maxsize=16)
 def _read(path: Path, _changed: int) -> tuple[str, str, bool]:
-    """The release and the digest of a kernel, and whether it has seccomp; RunError if it is none."""
+    """The release and digest of a kernel, and whether it has seccomp; RunError if the file is no kernel."""
     data = path.read_bytes()
     found = re.search(rb"Linux version (\S+)", data)
     if found is None or b"time-travel=inf-cpu" not in data:
@@ -70,37 +70,37 @@ def _read(path: Path, _changed: int) -> tuple[str, str, bool]:
 
 
 def kernel_facts(folder: Path) -> dict[str, Any]:
-    """What `about.json` says of the kernel in a folder; empty if there is none. Does not read the kernel."""
+    """The content of `about.json` in a kernel's folder; empty if there is none."""
     path = folder / "about.json"
     facts: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
     return facts
 
 
 def congestion_controls(facts: Mapping[str, Any]) -> Sequence[str]:
-    """Those that a kernel offers, by its `about`; empty if that is not known before it runs."""
+    """The congestion controls in a kernel's `about.json`; empty if unknown before it runs."""
     offered: Sequence[str] = facts.get("congestion_controls", ())
     return offered
 
 
 def kernels_folder() -> Path:
-    """Where kernels are kept."""
+    """The folder of kernels in the user's cache."""
     return user_cache() / "uml"
 
 
 def sources_folder(home: Path | None = None) -> Path:
-    """Where compiled sources are kept, next to the kernels of a folder."""
+    """The folder of compiled sources, next to the kernels of `home`."""
     return (home or kernels_folder()) / "trees"
 
 
 def built_kernels(recipe: Recipe | None = None, home: Path | None = None) -> list[Path]:
-    """Folders of kernels, the newest first; of one recipe, or of all; in the user's cache or elsewhere."""
+    """The folders of kernels in `home` or the user's cache, newest first; of one recipe, or of all."""
     pattern = "*" if recipe is None else f"*-{recipe.digest}"
     found = [path.parent for path in (home or kernels_folder()).glob(f"{pattern}/linux")]
     return sorted(found, key=lambda folder: folder.stat().st_mtime_ns, reverse=True)
 
 
 def kernels_by_law() -> dict[str, list[str]]:
-    """The congestion controls of the kernels that were built, each with the kernels that have it."""
+    """For each congestion control, the names of the built kernels that offer it."""
     kernels: dict[str, list[str]] = {}
     for folder in built_kernels():
         for law in congestion_controls(kernel_facts(folder)):
@@ -112,8 +112,8 @@ def find(kernel: str | None = None) -> Image:
     """The kernel to run.
 
     Args:
-        kernel: a series ("7.3"), whose newest release is taken, a release ("6.12.107"), a name that `linux
-            list` shows, or a file; default: the one in CWNDLAB_UML, or the default series.
+        kernel: a series ("7.3") for its newest release, a release ("6.12.107"), a name from `linux list`,
+            or a file; default: the one in CWNDLAB_UML, or the default series.
 
     """
     kernel = kernel or os.environ.get(VARIABLE) or DEFAULT
@@ -139,12 +139,12 @@ def find(kernel: str | None = None) -> Image:
 
 
 def _release_in(folder: Path) -> tuple[list[int], int]:
-    """The release that a kernel's folder is named by, and when it was built."""
+    """The release in the name of a kernel's folder, and the time of the build."""
     return [int(word) for word in folder.name.partition("-")[0].split(".")], folder.stat().st_mtime_ns
 
 
 def remove(name: str) -> int:
-    """Removes a kernel, and its compiled source if no other kernel needs it; the bytes that this freed."""
+    """Removes a kernel, and its compiled source if no other kernel needs it; returns the freed bytes."""
     folder = kernels_folder() / name
     if Path(name).name != name or not (folder / "linux").is_file():
         raise RunError(

@@ -1,7 +1,7 @@
-"""packetdrill scripts in a kernel in virtual time, run by the program packetdrill.
+"""packetdrill scripts in a kernel in virtual time, run by the packetdrill program.
 
-Each script runs in a network namespace of its own. The program's clock is the guest's, so that two runs of a
-script print the same times.
+Each script runs in its own network namespace. The program uses the guest's clock, so two runs of a script
+print the same times.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from .images import Image
 from .packetdrill_program import PROGRAM, find_packetdrill
 from .program_files import ENVIRONMENT
 
-#: Wall time after which a guest is ended; all scripts of 7.3 took 41 s of CPU time.
+#: Wall seconds after which a guest is killed; all scripts of 7.3 took 41 s of CPU time.
 _PATIENCE_S = 1800
-#: Where the guest sees the host's files, as scripts write to its own /tmp.
+#: The host's root in the guest, since the guest's /tmp is its own.
 HOST = Path("/dev/host")
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 _PR_SET_TIMERSLACK = 29
-#: In packetdrill's output, lines that give no reason.
+#: Lines of packetdrill's output that give no reason.
 _EVENT = re.compile(r"^(\w+ syscall|(in|out)bound \w+ packet|script packet|running): ")
 _UNREADABLE = re.compile(r":\d+: (parse|semantic) error")
 _CODE_FAILED = "error executing code"
@@ -43,7 +43,7 @@ _TCP_INFO_TOO_SHORT = "sizeof(struct _tcp_info)"
 
 @dataclass(frozen=True)
 class ScriptRun:
-    """A script, and the options that it is run with."""
+    """A script and its command-line options."""
 
     path: Path
     options: tuple[str, ...] = ()
@@ -51,39 +51,39 @@ class ScriptRun:
 
 @dataclass(frozen=True)
 class ScriptResult:
-    """What became of a script."""
+    """The outcome of a script."""
 
     run: ScriptRun
     holds: bool
-    #: All that packetdrill printed, each event with its time.
+    #: The full output of packetdrill; each event has its time.
     output: str
 
     @property
     def line(self) -> int | None:
-        """The line of the script that fails; None if it holds, or packetdrill names none."""
+        """The first line that fails; None if none does or packetdrill names none."""
         found = re.search(rf"^{re.escape(self.run.path.name)}:(\d+): ", self.output, re.MULTILINE)
         return int(found[1]) if found and not self.holds else None
 
     @property
     def was_run(self) -> bool:
-        """Whether the kernel decided: not so for what packetdrill cannot read, or a command that fails."""
+        """Whether the kernel determined the outcome, not an error in the script or a command."""
         return self.holds or (self.line is not None and not _UNREADABLE.search(self.output))
 
     @property
     def reason(self) -> str:
-        """Why it does not hold: what packetdrill printed before the events, and what was sent instead."""
+        """Why the script fails: packetdrill's message, and the packet that was sent instead."""
         if _TCP_INFO_TOO_SHORT in self.output:
             return "it is newer than the kernel; `cwndlab linux packetdrill` builds one for all kernels"
         lines = [line.strip() for line in self.output.splitlines() if not _EVENT.search(line)]
         said = [line for line in lines if line]
         failed = [number for number, line in enumerate(said) if _CODE_FAILED in line]
-        if self.line is not None and failed:  # the code that was run is listed first, and its traceback
+        if self.line is not None and failed:  # the executed code precedes its traceback
             said = said[: failed[-1]][-1:]
         return "; ".join(said[:3]) or "packetdrill printed nothing"
 
 
 def digest_of(results: Iterable[ScriptResult]) -> str:
-    """Of all that packetdrill printed, times included."""
+    """The digest of all output of packetdrill, times included."""
     text = "\0".join(
         f"{one.run.path.name} {' '.join(one.run.options)} {one.holds}\n{one.output}" for one in results
     )
@@ -91,7 +91,7 @@ def digest_of(results: Iterable[ScriptResult]) -> str:
 
 
 def run(image: Image, packetdrill: Path, scripts: Sequence[ScriptRun]) -> list[ScriptResult]:
-    """Starts the kernel once and runs the scripts in it; RunError if it ends before them."""
+    """Starts the kernel once and runs the scripts in it; RunError if it ends early."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copy2(packetdrill, folder / PROGRAM)
@@ -113,13 +113,13 @@ def run(image: Image, packetdrill: Path, scripts: Sequence[ScriptRun]) -> list[S
 def run_scripts(
     scripts: Sequence[Path], kernel: str, packetdrill: Path | None, tolerance_us: int | None
 ) -> tuple[str, list[ScriptResult], str]:
-    """The kernel's name, what became of scripts of the user's in it, and the digest of all output.
+    """The kernel's name, the outcomes of a user's scripts in it, and the digest of all output.
 
     Args:
-        scripts: the scripts; what they call is looked up from their folders.
-        kernel: as of `images.find`.
-        packetdrill: the program; default: as of `find_packetdrill`.
-        tolerance_us: how far events may be off, in microseconds; default: the script's, or 4000.
+        scripts: the scripts; commands in them are searched from their folders.
+        kernel: see `images.find`.
+        packetdrill: the program; default: see `find_packetdrill`.
+        tolerance_us: tolerance for the times of events, in microseconds; default: the script's, or 4000.
 
     """
     image = images.find(kernel)
@@ -129,20 +129,20 @@ def run_scripts(
 
 
 def _enter_script() -> None:
-    """Enters a network namespace, and leaves the real-time class, which packetdrill avoids on one processor.
+    """Enters a network namespace, and leaves the real-time class.
 
-    A real-time process that spins starves the kernel's workers: an IPv6 address stays tentative, and `bind`
-    to it fails.
+    packetdrill avoids that class on one processor: a spinning real-time process starves the kernel's workers,
+    so that an IPv6 address stays tentative, and `bind` to it fails.
     """
     Namespace.new()
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)  # timers on time, as those of real-time processes
+    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)  # timers expire on time, as for real-time processes
 
 
 def run_in_guest(runs: Iterable[Mapping[str, Any]], folder: Path) -> list[tuple[bool, str]]:
-    """In the guest: of each script, whether it holds, and what packetdrill printed."""
+    """Runs in the guest: for each script, whether it holds, and packetdrill's output."""
     charge_from(os.getpid() + 1)  # packetdrill spins in times(2) until the next tick
-    # A namespace takes only an allowed one as its default.
+    # A namespace accepts only an allowed congestion control as its default.
     _ALLOWED.write_text(_ALLOWED.with_name("tcp_available_congestion_control").read_text())
     environment = {**ENVIRONMENT, "PATH": f"{folder}:{ENVIRONMENT['PATH']}"}
     results = []

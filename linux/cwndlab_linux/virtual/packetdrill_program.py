@@ -1,6 +1,6 @@
-"""The program packetdrill: built from its source into the user's cache, or found.
+"""The packetdrill program: built from source into the user's cache, or found on this machine.
 
-No distribution that cwndlab supports has it. One build serves all kernels (`packetdrill.patch`).
+No distribution that cwndlab supports packages it. One build works with all kernels (`packetdrill.patch`).
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from cwndlab.base.writing import user_cache
 
 from .steps import BuildSteps, missing_tools, output_of
 
-#: Where the source is, and the commit that is built unless the user names another.
+#: The source's repository, and the default commit.
 ADDRESS = "https://github.com/google/packetdrill"
 COMMIT = "2c4001c4d6fc04a3bbd01d4b92be62717a37648a"
-#: What a build needs, in a line.
+#: The requirements of a build, in a line.
 NEEDS = "make, gcc, flex, bison and the C library's headers, git for an address, 5 s of CPU time and 5 MB"
 PROGRAM = "packetdrill"
-#: Program → Debian's package of it.
+#: The Debian package of each required program.
 TOOLS = {"make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "patch": "patch"}
-#: The program's source within the repository's.
+#: The folder of the program in the repository.
 _FOLDER = Path("gtests", "net", "packetdrill")
 _PATCH = Path(__file__).with_suffix(".patch").with_stem(PROGRAM)
 
 
 def built_packetdrill() -> Path:
-    """Where the program is once it was built."""
+    """The path of the program after a build."""
     return user_cache() / PROGRAM / PROGRAM
 
 
 def find_packetdrill(given: Path | None) -> Path:
-    """The program: the one given, the one that was built, or the one in PATH; RunError if there is none."""
+    """The program: the given one, the one that was built, or the one in PATH; RunError if there is none."""
     wanted: Path | str = given or (built_packetdrill() if built_packetdrill().exists() else PROGRAM)
     path = shutil.which(wanted)
     if path is None:
@@ -46,13 +46,13 @@ def find_packetdrill(given: Path | None) -> Path:
 
 
 def build_packetdrill(source: str, commit: str | None, jobs: int, say: Callable[[str], None]) -> Path:
-    """Builds the program from source, in place of one that was built before.
+    """Builds the program from source, replacing an earlier build.
 
     Args:
         source: a folder or an archive with packetdrill's source, or the address of a git repository.
-        commit: which commit of a repository; default: `COMMIT`.
+        commit: the commit of a repository; default: `COMMIT`.
         jobs: number of parallel compilers.
-        say: gets a line for each step.
+        say: called with a line for each step.
 
     Raises:
         RunError: a tool is missing, there is no such source, or a step fails.
@@ -84,7 +84,7 @@ def build_packetdrill(source: str, commit: str | None, jobs: int, say: Callable[
             steps.run(["tar", "-xf", source], tree, f"unpacking {source}")
         folder = _folder_in(tree, source)
         steps.patch_if_it_applies(_PATCH, folder)
-        # Its own flags make errors of the warnings of later compilers.
+        # The default flags turn warnings of later compilers into errors.
         make = ["make", "-f", "Makefile.Linux", f"-j{jobs}", "CFLAGS=-O2 -w", PROGRAM]
         steps.run(make, folder, "compiling")
         if "script_path" not in _usage(folder / PROGRAM):
@@ -109,7 +109,7 @@ def _clone(address: str, commit: str, tree: Path, steps: BuildSteps) -> None:
 
 
 def _folder_in(tree: Path, source: str) -> Path:
-    """The folder of the program's source, in a repository, an archive of one, or the folder itself."""
+    """The folder of the program's source: within a repository or an archive of one, or the folder itself."""
     places = [tree, tree / _FOLDER, *sorted(path / _FOLDER for path in tree.iterdir() if path.is_dir())]
     for place in places:
         if (place / "packetdrill.c").is_file():

@@ -1,4 +1,4 @@
-"""The programs that a study runs: where they are, and digests of the files that decide what they do."""
+"""The programs that a study runs: their paths, and digests of the files that determine their behaviour."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cwndlab_linux.quic_stacks import commands_folder, recipes
 
 from .steps import output_of
 
-#: What a program finds in its environment, besides HOME and TMPDIR; the rest of this machine's is not there.
+#: The environment of programs, besides HOME and TMPDIR; nothing else of this machine's is passed on.
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "LANG": "C.UTF-8",
@@ -29,9 +29,9 @@ ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-#: A working folder may have so many files.
+#: Most files of a working folder.
 _MAX_FILES = 10_000
-#: Words that may name a program or a file, in an argument that may be a script.
+#: Parts of an argument, which may be a script, that may name a program or a file.
 _WORD = re.compile(r"[\w./+-]+")
 
 
@@ -47,7 +47,7 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def content(self) -> dict[str, Any]:
-        """For the guest."""
+        """The command as content of the guest's job."""
         return {
             "traffic": self.traffic,
             "end": self.end,
@@ -58,7 +58,7 @@ class Command:
         }
 
     def files(self) -> Iterator[Path]:
-        """The program, and the files and programs that its words and its folder name."""
+        """The program, and the files and programs that its arguments and its folder name."""
         yield self.path
         search = self.environment["PATH"]
         for word in dict.fromkeys(found for text in self.words[1:] for found in _WORD.findall(text)):
@@ -74,12 +74,12 @@ class Command:
 def commands(
     scenario: Mapping[str, Any], folder: Path | None, origins: Mapping[str, KeyPath] | None = None
 ) -> list[Command]:
-    """The command lines of a scenario; StudyError if a program or a working folder is not there.
+    """The command lines of a scenario; StudyError if a program or a working folder is missing.
 
     Args:
-        scenario: of a cell.
-        folder: the study's.
-        origins: where in the study each part of the scenario comes from.
+        scenario: the scenario of a cell.
+        folder: the study's folder.
+        origins: the place in the study of each part of the scenario.
 
     """
     made = []
@@ -121,7 +121,7 @@ def _working(name: str | None, folder: Path | None, at: KeyPath) -> Path | None:
 
 
 def _find(word: str, folder: Path | None, search: str, at: KeyPath) -> Path:
-    """The file of a program."""
+    """The path of a program."""
     if "/" in word:
         path = (folder or Path()).resolve() / word
         if not (path.is_file() and os.access(path, os.X_OK)):
@@ -140,11 +140,11 @@ def _find(word: str, folder: Path | None, search: str, at: KeyPath) -> Path:
 
 
 def digests(some: Iterable[Command]) -> dict[str, str]:
-    """SHA-256 of all files that are known to decide what the programs do, by path.
+    """SHA-256 of the files that are known to determine the programs' behaviour, by path.
 
-    They are the programs with the libraries that they are linked with, interpreters of scripts, programs and
-    files that arguments name, and what is in working folders. What a program opens or loads later is not
-    among them.
+    These are the programs with the libraries that they link, interpreters of scripts, programs and files
+    named in arguments, and the content of working folders. Files that a program opens or loads later are not
+    included.
     """
     found: dict[str, str] = {}
     for path in dict.fromkeys(path for command in some for path in command.files()):
@@ -161,7 +161,7 @@ def _digest(path: Path, _changed: int) -> str:
 
 @lru_cache(maxsize=256)
 def _needed(path: Path, changed: int) -> tuple[Path, ...]:
-    """The libraries of a program; for a script its interpreter and that one's libraries."""
+    """The libraries of a program; for a script, its interpreter and the interpreter's libraries."""
     with path.open("rb") as file:
         start = file.read(256)
     if start.startswith(b"#!"):

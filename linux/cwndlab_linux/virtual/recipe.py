@@ -1,4 +1,4 @@
-"""What a kernel for virtual time is built from: a series, patches, congestion controls in C and settings."""
+"""Recipes of kernels for virtual time: a series, patches, congestion controls in C, and settings."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ KERNELS = Path(__file__).resolve().parent / "kernels"
 
 @dataclass(frozen=True)
 class Series:
-    """A kernel series that cwndlab has a patch for."""
+    """A kernel series for which cwndlab has a patch."""
 
     #: Major and minor version, such as "6.12".
     name: str
-    #: Debian's releases that have its source package, first the one to prefer.
+    #: Debian's distributions that have its source package, the preferred one first.
     suites: tuple[str, ...]
     #: Settings added to `kernels/config`.
     added: tuple[str, ...] = ()
-    #: Symbols in `kernels/config` that this series does not have.
+    #: Symbols in `kernels/config` that this series lacks.
     absent: tuple[str, ...] = ()
 
     @property
     def package(self) -> str:
-        """Debian's source package."""
+        """The name of Debian's source package."""
         return f"linux-source-{self.name}"
 
     @property
     def patch(self) -> Path:
-        """What User-Mode Linux needs for virtual time."""
+        """The patch that adapts User-Mode Linux to virtual time."""
         return KERNELS / f"{self.name}.patch"
 
     @property
     def config(self) -> list[str]:
-        """The settings, a line each."""
+        """The lines of the configuration."""
         lines = (KERNELS / "config").read_text().splitlines()
         own = [f"CONFIG_{line}" for line in self.added]
         return [line for line in lines if _symbol(line) not in self.absent] + own
 
 
-#: The default: the kernel of Debian stable, which the published findings were made with.
+#: The default: the kernel of Debian stable, which was used for the published findings.
 DEFAULT = "6.12"
 SERIES = {
     series.name: series
     for series in (
-        # Later kernels trust the "host's entropy" unless told otherwise; 6.1 waits for more, for ever.
+        # Without this, 6.1 waits forever for more entropy; later kernels trust the host's.
         Series("6.1", ("bookworm-security", "bookworm"), added=("RANDOM_TRUST_CPU=y",)),
         Series("6.12", ("trixie-security", "trixie", "bookworm-security")),
-        # SYSCTL selects PROC_SYSCTL; preemption cannot be chosen for User-Mode Linux any more.
+        # SYSCTL selects PROC_SYSCTL; preemption can no longer be chosen for User-Mode Linux.
         Series(
             "7.3",
             ("trixie-backports",),
@@ -64,7 +64,7 @@ SERIES = {
 
 
 def backports() -> list[Path]:
-    """Changes of later kernels that a series' patch needs; sources that have them do not take them."""
+    """Patches from later kernels that a series' patch needs; sources that include them skip them."""
     return sorted((KERNELS / "backports").glob("*.patch"))
 
 
@@ -86,7 +86,7 @@ def series_of(version: str, where: str) -> Series:
 
 
 def series_named(name: str) -> Series:
-    """The series of this name; RunError says what to do if there is none."""
+    """The series of this name; RunError with advice if there is none."""
     if name not in SERIES:
         right = advice_without(name) or nearest(name, list(SERIES))
         raise RunError(f"--kernel: there is no series {name}, and no such file or folder; {right}")
@@ -94,7 +94,7 @@ def series_named(name: str) -> Series:
 
 
 def advice_without(version: str) -> str | None:
-    """What to do for a kernel that is of no series; None if this is no version. RunError if it is too old."""
+    """Advice for a version that is no series; None if this is no version. RunError if it is too old."""
     if not re.fullmatch(r"\d+\.\d+(\.\d+)?", version):
         return None
     patch = series_of(version, "--kernel").name
@@ -113,7 +113,7 @@ def _symbol(line: str) -> str:
 
 
 def registered_names(text: str) -> list[str]:
-    """The names of the `tcp_congestion_ops` in a source file."""
+    """The names of all `tcp_congestion_ops` in a source file."""
     blocks = re.findall(r"struct\s+tcp_congestion_ops\s+\w+[^=;{]*=\s*\{(.*?)\n\}", text, re.DOTALL)
     return [found[1] for block in blocks if (found := re.search(r'\.name\s*=\s*"([^"]+)"', block))]
 
@@ -123,12 +123,12 @@ class Law:
     """A congestion control in C: a source file that registers a `tcp_congestion_ops`."""
 
     path: Path
-    #: The names that its `tcp_congestion_ops` have.
+    #: The names of its `tcp_congestion_ops`.
     names: tuple[str, ...]
 
     @classmethod
     def from_file(cls, path: Path) -> Law:
-        """The law in a file; RunError if there is none."""
+        """The law in a file; RunError if it contains none."""
         try:
             text = path.read_text()
         except (OSError, ValueError) as error:
@@ -142,13 +142,13 @@ class Law:
         return cls(path, tuple(names))
 
 
-#: Characters of the names of patches and laws in the name of a kernel.
+#: Most characters that patches and laws take in the name of a kernel.
 MOST_NAMED = 40
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A series with what is added to it. Its digest names what is built."""
+    """A series and additions to it. The digest identifies the resulting kernel."""
 
     series: Series
     patches: tuple[Path, ...] = ()
@@ -176,7 +176,7 @@ class Recipe:
 
     @property
     def is_of_whole_source(self) -> bool:
-        """Whether a patch or a setting of the user's may need any file of Linux's source."""
+        """Whether a user's patch or setting may need any file of Linux's source."""
         return bool(self.patches or self.config)
 
     @property
@@ -188,17 +188,17 @@ class Recipe:
 
     @property
     def base(self) -> Recipe:
-        """The same without laws: what a tree is compiled as before laws are added."""
+        """The recipe without laws: the state in which a tree is compiled before laws are added."""
         return Recipe(self.series, self.patches, (), self.config)
 
     @property
     def words(self) -> str:
-        """The series with what is added to it."""
+        """The series and its additions, as text."""
         added = [*(path.name for path in self._added), *self.config]
         return " with ".join([self.series.name, *filter(None, [", ".join(added)])])
 
     def name_of(self, version: str) -> str:
-        """The name of what is built: the version, its patches, laws and settings, and the digest."""
+        """The kernel's name: version, patches, laws, settings and digest."""
         names = [*(path.stem for path in self._added), *self.config]
         stems = [re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-.") for name in names]
         return "-".join([version, *filter(None, ["-".join(filter(None, stems))[:MOST_NAMED]]), self.digest])
@@ -209,7 +209,7 @@ class Recipe:
 
     @property
     def digest(self) -> str:
-        """Of everything in it except Linux's own source."""
+        """Digest of everything in the recipe; Linux's own source is excluded."""
         return hashlib.sha256(b"\0".join(self._content())).hexdigest()[:10]
 
     def _content(self) -> Iterator[bytes]:
@@ -223,7 +223,7 @@ class Recipe:
             yield law.path.name.encode() + b"\0" + law.path.read_bytes()
 
     def facts(self) -> dict[str, object]:
-        """Its parts, for provenance."""
+        """The parts of the recipe, for provenance."""
 
         def digest(path: Path) -> str:
             return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

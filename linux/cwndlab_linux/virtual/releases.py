@@ -1,7 +1,6 @@
-"""`cwndlab linux bisect --kernels`: between which two of some kernels a measured quantity moves.
+"""`cwndlab linux bisect --kernels`: find the two of several kernels between which a quantity moves.
 
-Where git's history is not at hand: releases of Debian's packages, sources that the user has, kernels that
-were built.
+This works without git's history: with releases of Debian's packages, the user's sources, or built kernels.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from .trials import FirstBad, Trials, keep
 
 @dataclass
 class Releases:
-    """Kernels in an order of the user's."""
+    """Kernels in the user's order."""
 
     names: Sequence[str]
-    #: Where sources and kernels are kept.
+    #: The folder of sources and kernels.
     folder: Path
     jobs: int
 
     def first_bad(self, trials: Trials) -> FirstBad:
-        """The kernel at which the number differs from that of the first one, as it does at the last one.
+        """The first kernel whose number differs from that of the first one in the list.
 
         Raises:
             StudyError: there are fewer than two, two have one name, or nothing differs between the ends.
@@ -59,7 +58,7 @@ class Releases:
         return Path(name).name
 
     def build(self, name: str) -> images.Image:
-        """The kernel of this name that was built, or one from the user's source or a release of Debian's."""
+        """The built kernel of this name, or one built from the user's source or a release of Debian's."""
         path = Path(name)
         if not path.exists():
             if not source.is_release(name):
@@ -72,7 +71,7 @@ class Releases:
         return keep(image, home)
 
     def _archive(self, release: str) -> Path:
-        """Debian's source of a release, which is downloaded once."""
+        """Debian's source archive of a release, downloaded once."""
         kept = self.folder / "sources" / f"linux-{release}.tar.xz"
         if not kept.exists():
             work = kept.parent / "download"

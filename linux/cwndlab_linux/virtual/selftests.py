@@ -1,7 +1,7 @@
-"""`cwndlab linux test`: Linux's own packetdrill scripts in a kernel in virtual time.
+"""`cwndlab linux test`: run Linux's own packetdrill scripts in a kernel in virtual time.
 
-The scripts are those of the kernel's own source (tools/testing/selftests/net/packetdrill). They run as
-`ksft_runner.sh` there runs them, over IPv4 and, in a kernel that has it, over IPv6.
+The scripts are in the kernel's source (tools/testing/selftests/net/packetdrill). They run with the options of
+`ksft_runner.sh`, over IPv4 and, if the kernel supports it, over IPv6.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from cwndlab.base.errors import RunError
 from .images import Image
 from .packetdrill import ScriptRun
 
-#: Below the folder of a kernel, and in Linux's source.
+#: The scripts' folder, within a kernel's folder and within Linux's source.
 SCRIPTS = "selftests"
 IN_SOURCE = Path("tools", "testing", "selftests", "net", "packetdrill")
-#: What a script's event may be off by, unless it says otherwise itself.
+#: The default tolerance for the times of a script's events.
 TOLERANCE_US = 4000
 _COOKIES = ("-D", "TFO_COOKIE=3021b9d889017eeb", "-D", "TFO_COOKIE_ZERO=b7c12350a90dc8f5")
-#: Of `ksft_runner.sh`, for each version of IP.
+#: Options of `ksft_runner.sh` for each version of IP.
 _OPTIONS = {
     "ipv4": (
         *("--local_ip=192.168.0.1", "--gateway_ip=192.168.0.1", "--netmask_ip=255.255.0.0"),
@@ -33,20 +33,20 @@ _OPTIONS = {
         *("-D", "CMSG_TYPE_RECVERR=IPV6_RECVERR"),
     ),
 }
-#: The kernel may send the data of a zerocopy call after it returns. packetdrill's own runner sets this, too.
+#: Keeps zerocopy data, which may be sent after the call returns; packetdrill's own runner does so, too.
 _KEPT_BUFFERS = "--send_omit_free"
 _OWN_VERSION = re.compile(r"^--ip_version=(\S+)$", re.MULTILINE)
 
 
 def ip_versions(image: Image) -> list[str]:
-    """Those that a kernel built here has."""
+    """The IP versions that a kernel supports."""
     config = image.path.parent / "config"
     has_ipv6 = config.is_file() and "CONFIG_IPV6=y" in config.read_text().splitlines()
     return list(_OPTIONS)[: 2 if has_ipv6 else 1]
 
 
 def runs_of(image: Image, version: str, tolerance_us: int, only: str = "") -> list[ScriptRun]:
-    """The scripts of a kernel for a version of IP whose names contain a text; RunError if it has none."""
+    """The scripts of a kernel for an IP version whose names contain `only`; RunError if there are none."""
     folder = image.path.parent / SCRIPTS
     found = sorted(path for path in folder.glob("*.pkt") if only in path.stem)
     if not found:
@@ -62,5 +62,5 @@ def runs_of(image: Image, version: str, tolerance_us: int, only: str = "") -> li
 
 
 def _versions_of(script: Path) -> Sequence[str]:
-    """The versions of IP that a script is for; some name one."""
+    """The IP versions that a script is for."""
     return _OWN_VERSION.findall(script.read_text(errors="replace")) or list(_OPTIONS)

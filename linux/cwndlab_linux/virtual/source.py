@@ -1,4 +1,4 @@
-"""Linux's source: Debian's package of a series, or an archive or a folder that the user names."""
+"""Linux's source: Debian's package of a series, or an archive or folder from the user."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from cwndlab.base.errors import RunError
 from .recipe import KERNELS, SERIES, Series
 from .steps import BuildSteps, output_of
 
-#: Names Debian's newest release that is not a candidate.
+#: Stands for Debian's newest release that is not a candidate.
 NEWEST = "newest"
-#: Distributions that have further releases.
+#: Distributions with further releases.
 _MORE_SUITES = ("bookworm-backports", "sid")
-#: Where Debian's packages put it.
+#: Where Debian's packages install the source.
 _INSTALLED = Path("/usr/src")
 _MAKEFILE = Path("arch", "um", "Makefile")
-#: Patterns of files that only other architectures, devices and file systems are compiled from: most of the
-#: source. Kconfig and make need their own files in these folders, so these are unpacked.
+#: Patterns of files for other architectures, devices and file systems, which are most of the source. Kconfig
+#: and make need their own files in these folders, so those are unpacked.
 _NOT_COMPILED = KERNELS / "not-compiled"
-#: A folder with one of these was configured or compiled (`outputmakefile` in Linux's Makefile looks at them).
+#: Each of these shows that a folder was configured or compiled (see `outputmakefile` in Linux's Makefile).
 _COMPILED = (".config", "include/config", "arch/x86/include/generated", "arch/um/include/generated")
 
 
 def archive_of(series: Series, work: Path, steps: BuildSteps) -> Path:
-    """Debian's archive of a series' source: as installed, or downloaded by apt, which does not need root."""
+    """Debian's archive of a series' source: installed, or downloaded by apt, which does not need root."""
     name = f"{series.package}.tar.xz"
     if (_INSTALLED / name).is_file():
         return _INSTALLED / name
@@ -36,12 +36,12 @@ def archive_of(series: Series, work: Path, steps: BuildSteps) -> Path:
 
 
 def is_release(name: str) -> bool:
-    """Whether this names a release: "6.12.107", or `NEWEST`."""
+    """Whether this is the name of a release, such as "6.12.107", or `NEWEST`."""
     return name == NEWEST or re.fullmatch(r"\d+\.\d+\.\d+", name) is not None
 
 
 def archive_of_release(name: str, work: Path, steps: BuildSteps) -> Path:
-    """Debian's archive of one release, from any of its distributions; RunError names what there is."""
+    """Debian's archive of one release, from any distribution; RunError lists the available releases."""
     found: dict[str, str] = {}
     suites = [suite for series in SERIES.values() for suite in series.suites]
     options = _lists(tuple(dict.fromkeys([*suites, *_MORE_SUITES])), work, steps)
@@ -60,7 +60,7 @@ def archive_of_release(name: str, work: Path, steps: BuildSteps) -> Path:
 
 
 def _download(package: str, suites: tuple[str, ...] | None, work: Path, steps: BuildSteps) -> Path:
-    """A package's archive, by the machine's own lists or those of some distributions."""
+    """A package's archive, by the machine's own package lists or those of `suites`."""
     advice = f"`apt-get install {package}`, or name a folder or a .tar.xz with --kernel"
     try:
         return _fetch(package, [] if suites is None else _lists(suites, work, steps), work, steps)
@@ -69,7 +69,7 @@ def _download(package: str, suites: tuple[str, ...] | None, work: Path, steps: B
 
 
 def _fetch(package: str, options: list[str], work: Path, steps: BuildSteps) -> Path:
-    """The archive in a package: a name, or a name with its version."""
+    """The archive in a package, which is given by name or by name and version."""
     shown = output_of(["apt-cache", *options, "show", package])
     size = re.search(r"^Size: (\d+)$", shown, re.MULTILINE)
     steps.say(f"downloading {package}" + (f", {int(size[1]) / 1e6:.0f} MB" if size else ""))
@@ -82,9 +82,9 @@ def _fetch(package: str, options: list[str], work: Path, steps: BuildSteps) -> P
 
 
 def _lists(suites: tuple[str, ...], work: Path, steps: BuildSteps) -> list[str]:
-    """Options of apt for lists of our own: Debian's distributions, at the machine's mirrors.
+    """Options that make apt use separate package lists for `suites`, from the machine's mirrors.
 
-    The machine's own lists stay as they are.
+    The machine's own lists are not changed.
     """
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise RunError("this is not Debian, as apt-get or dpkg-deb is missing")
@@ -118,7 +118,7 @@ def _lists(suites: tuple[str, ...], work: Path, steps: BuildSteps) -> list[str]:
 
 
 def digest_of(source: Path) -> str | None:
-    """Of an archive; None for a folder, which may change unseen."""
+    """The digest of an archive; None for a folder, whose content may change."""
     if not source.is_file():
         return None
     with source.open("rb") as file:
@@ -126,9 +126,9 @@ def digest_of(source: Path) -> str | None:
 
 
 def unpack(source: Path, tree: Path, steps: BuildSteps, *, whole: bool) -> None:
-    """Makes `tree` a copy of the source that may be changed.
+    """Creates a writable copy of the source in `tree`.
 
-    Of an archive, it is the `whole` or what a kernel of ours is compiled from.
+    From an archive, only the files that cwndlab's kernels need are unpacked, unless `whole`.
     """
     if source.is_dir():
         _check_folder(source)
@@ -156,7 +156,7 @@ def _check_folder(source: Path) -> None:
 
 
 def version_of(tree: Path) -> str:
-    """As 6.12.48, from the head of the Makefile."""
+    """The version, such as 6.12.48, from the head of the Makefile."""
     head = (tree / "Makefile").read_text(errors="replace")[:1000]
     words = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) *= *(\d+)", head, re.MULTILINE))
     if len(words) != 3:
@@ -165,7 +165,7 @@ def version_of(tree: Path) -> str:
 
 
 def version_in(source: Path) -> str:
-    """The version of a source that is not unpacked yet."""
+    """The version of a source that is not unpacked."""
     if source.is_dir():
         _check_folder(source)
         return version_of(source)

@@ -1,4 +1,4 @@
-"""Steps of a build: commands whose output goes to a log, and its last lines into the error."""
+"""Steps of a build: commands whose output is logged, and quoted in errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cwndlab.base.errors import RunError
 
-#: Same source, patches, settings and compiler: same bytes, independent of user and time.
+#: The same source, patches, settings and compiler yield the same bytes, independent of user and time.
 _REPRODUCIBLE = {
     "KBUILD_BUILD_TIMESTAMP": "Tue Sep 1 00:00:00 UTC 1998",
     "KBUILD_BUILD_USER": "cwndlab",
@@ -19,7 +19,7 @@ _REPRODUCIBLE = {
     "KBUILD_BUILD_VERSION": "1",
     "LC_ALL": "C",
 }
-#: xz unpacks on all processors.
+#: Lets xz decompress on all processors.
 _FASTER = {"XZ_DEFAULTS": "--threads=0"}
 
 
@@ -28,11 +28,11 @@ class BuildSteps:
     """Runs the steps of one build."""
 
     log: Path
-    #: Gets a line of progress.
+    #: Called with lines of progress.
     say: Callable[[str], None]
 
     def patch_if_it_applies(self, patch: Path, folder: Path) -> None:
-        """Applies a patch whose changes a source may have already."""
+        """Applies a patch unless the source already includes its changes."""
         apply = ["patch", "-p1", "--forward", "--fuzz=0", "-i", str(patch)]
         if not subprocess.run([*apply, "--dry-run"], cwd=folder, capture_output=True, check=False).returncode:
             self.run(apply, folder, f"applying {patch.name}")
@@ -40,7 +40,7 @@ class BuildSteps:
     def run(
         self, command: Sequence[str], folder: Path, what: str, each: Callable[[str], None] | None = None
     ) -> None:
-        """Runs a command in a folder; RunError with the end of its output if it fails."""
+        """Runs a command, calling `each` with every line of output; RunError quotes its end on failure."""
         with self.log.open("a", buffering=1) as kept:
             process = subprocess.Popen(
                 command,
@@ -75,13 +75,13 @@ class BuildSteps:
 
 
 def environment() -> Mapping[str, str]:
-    """The environment without what a user may have set for other builds."""
+    """A minimal environment, without the user's settings for other builds."""
     kept = ("PATH", "HOME", "TMPDIR", "http_proxy", "https_proxy")
     return {name: os.environ[name] for name in kept if name in os.environ} | _REPRODUCIBLE | _FASTER
 
 
 def missing_tools(tools: Mapping[str, str]) -> str | None:
-    """Which programs (each with its Debian package) or headers of the C library are missing; None if none."""
+    """A text on missing programs or headers of the C library; None if nothing is missing."""
     missing = {package: tool for tool, package in tools.items() if shutil.which(tool) is None}
     if missing:
         return f"{', '.join(missing.values())} missing; `apt-get install {' '.join(missing)}`"
@@ -91,7 +91,7 @@ def missing_tools(tools: Mapping[str, str]) -> str | None:
 
 
 def output_of(command: Sequence[str]) -> str:
-    """The output of a command; empty if it is not there."""
+    """The output of a command; empty if the command does not exist."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False, env=environment()).stdout
     except OSError:
@@ -99,8 +99,8 @@ def output_of(command: Sequence[str]) -> str:
 
 
 def cpu_s() -> float:
-    """CPU time of the commands so far."""
-    import resource  # Windows has none
+    """CPU seconds of all commands so far."""
+    import resource  # not available on Windows
 
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

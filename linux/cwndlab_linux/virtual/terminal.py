@@ -1,4 +1,4 @@
-"""The terminal's side of `cwndlab shell`: lines for a shell at a host of a network that waits for them."""
+"""The terminal's side of `cwndlab shell`: passes lines to a shell in a guest, whose clock stops meanwhile."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def talk(
     """Runs the first replicate of a cell, with a shell at a node; RunError if the run fails.
 
     Args:
-        kernel: who runs.
+        kernel: the executor.
         cell: the cell.
-        seed: the study's.
-        node: where the shell is.
-        at_ns: when it opens.
-        ask: gets the prompt; returns a line, or None at the end of the input.
-        show: gets the output as it comes.
+        seed: the seed of the run.
+        node: the shell's host.
+        at_ns: the time at which the shell opens.
+        ask: called with the prompt; returns a line, or None at the end of the input.
+        show: called with output as it arrives.
 
     """
     scenario = cell.compiled.scenario
@@ -63,7 +63,7 @@ def talk(
             asks = home / f"asks-{lines}"
             if asks.exists() and (text := asks.read_text()):
                 shown = _show(home / "output", shown, show)
-                os.kill(run.process.pid, signal.SIGSTOP)  # it would look for the line again and again
+                os.kill(run.process.pid, signal.SIGSTOP)  # the guest would poll for the line
                 line = ask(f"{node} {float(text):.6f} s> ")
                 (home / "new").write_text("" if line is None else line + "\n")
                 (home / "new").rename(home / f"line-{lines}")
@@ -78,7 +78,7 @@ def talk(
 
 
 def _show(path: Path, shown: int, show: Callable[[str], None]) -> int:
-    """Shows what is new in a file; how much has been shown."""
+    """Shows new content of a file; returns how many bytes have been shown."""
     if not path.exists():
         return shown
     with path.open("rb") as file:

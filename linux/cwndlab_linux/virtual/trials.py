@@ -1,6 +1,6 @@
-"""What a bisection does with each kernel: run the study, and compare a number with that of the good end.
+"""The trials of a bisection: run the study on each kernel, and compare a number with that of the good end.
 
-Runs in virtual time repeat exactly, so a kernel that changes nothing gives the same packets.
+Runs in virtual time are reproducible, so a change without effect gives the same packets.
 """
 
 from __future__ import annotations
@@ -23,49 +23,49 @@ from cwndlab.stats.difference import NumberDifference, compare_datasets
 from .images import Image
 from .steps import cpu_s
 
-#: Decides by the packets of first replicates in place of a quantity.
+#: Compares the packets of first replicates instead of a quantity.
 PACKETS = "packets"
 #: Times of packets in virtual time are exact.
 TOLERANCE_S = 1e-9
 
 
 class FirstBad(NamedTuple):
-    """Where a bisection ended."""
+    """The result of a bisection."""
 
-    #: The kernel: a commit, or a release.
+    #: The first bad kernel: a commit or a release.
     name: str
-    #: The same in words.
+    #: The kernel's title.
     title: str
-    #: The kernel before it.
+    #: The title of the kernel before it.
     before: str
-    #: What moved from the kernel before it.
+    #: The numbers that moved from the kernel before it.
     moved: list[NumberDifference]
     #: The first packet that differs, by cell.
     packets: Mapping[str, Difference]
-    #: CPU time of each step, in seconds.
+    #: CPU time of each step in seconds.
     steps_s: list[float]
-    #: Kernels that could not be built.
+    #: Titles of the kernels that could not be built.
     skipped: list[str]
 
 
 class BisectedKernels(Protocol):
-    """The kernels among which a bisection looks, by name."""
+    """The kernels that a bisection searches, by name."""
 
     def build(self, name: str) -> Image:
-        """Builds one; RunError if it cannot be built."""
+        """Builds a kernel; RunError if that fails."""
 
     def title(self, name: str) -> str:
-        """Its name in words; the first one is unique."""
+        """The kernel's title, whose first word is unique."""
 
 
 @dataclass
 class Trials:
-    """Builds kernels and runs the study on each, once. What is finished is kept in `folder`."""
+    """Builds kernels and runs the study once on each. Results are kept in `folder`."""
 
     kernels: BisectedKernels
     study: Study
     folder: Path
-    #: A quantity of the study, or `PACKETS`; None: the one that moves most between the ends.
+    #: A quantity of the study, or `PACKETS`; None: the quantity that moves most between the ends.
     on: str | None
     replicates: int | None
     say: Callable[[str], None]
@@ -77,7 +77,7 @@ class Trials:
     _by_kernel: dict[str, RunResult] = field(default_factory=dict, repr=False)
 
     def begin(self, good: str, bad: str) -> None:
-        """Measures both ends; StudyError if what is to decide does not differ between them."""
+        """Measures both ends; StudyError if the deciding quantity does not differ between them."""
         self._good = self.measure(good)
         self._watched = self._choose(self._good, self.measure(bad))
 
@@ -101,7 +101,7 @@ class Trials:
         return bad
 
     def compare(self, name: str, before: str) -> FirstBad:
-        """The answer: this kernel next to the one before it."""
+        """The result: the first bad kernel, compared with the one before it."""
         a, b = self.measure(before), self.measure(name)
         moved = compare_datasets(a.results, b.results).moved
         packets = _first_packets(a, b)
@@ -109,7 +109,7 @@ class Trials:
         return FirstBad(name, *titles, moved, packets, self.steps_s, self.skipped)
 
     def measure(self, name: str) -> RunResult:
-        """The results of a kernel; those of an equal one where nothing that is compiled changed."""
+        """The results of a kernel; those of an identical kernel are reused."""
         if name not in self._measured:
             before = cpu_s() + time.process_time()
             self.say(f"building {self.kernels.title(name)}")
@@ -157,7 +157,7 @@ class Trials:
 
 
 def keep(image: Image, home: Path) -> Image:
-    """A copy of a kernel that the next build in `home` does not replace."""
+    """Copies a kernel so that the next build in `home` does not replace it."""
     kept = home / image.digest / "linux"
     kept.parent.mkdir(exist_ok=True)
     shutil.copy2(image.path, kept)
@@ -169,7 +169,7 @@ def _packets_differ(a: RunResult, b: RunResult) -> bool:
 
 
 def _first_packets(a: RunResult, b: RunResult) -> dict[str, Difference]:
-    """The first packet that differs between the first replicates of each cell."""
+    """The first packet that differs between the first replicates, by cell."""
     found = {}
     for cell in a.campaign.cells:
         tables = (one.campaign.tables(cell)[FIRST_SEGMENTS] for one in (a, b))
@@ -179,7 +179,7 @@ def _first_packets(a: RunResult, b: RunResult) -> dict[str, Difference]:
 
 
 def report(found: FirstBad, study: Study) -> str:
-    """The answer in Markdown: the kernel, what moved, and the first packet that differs."""
+    """The result in Markdown: the kernel, the numbers that moved, and the first packet that differs."""
     lines = [f"# {found.title}", ""]
     lines.append(f"The first kernel at which the numbers of “{study.title}” move: {found.name}.")
     lines.append(f"The last at which they do not: {found.before}.")

@@ -1,7 +1,6 @@
-"""Builds of kernels that are under way: what each one does, or which one it waits for.
+"""Kernel builds in progress: the current step of each, or the build that it waits for.
 
-Each build keeps a file next to the kernels and holds its lock, so that one that was killed is not taken for
-one that runs.
+Each build keeps a locked file next to the kernels; without the lock, its build was killed.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ _LOCK = ".lock"
 
 
 class UnderWay(NamedTuple):
-    """A build that has not ended."""
+    """A build in progress."""
 
     process: int
-    #: What is built, in words.
+    #: The recipe in words.
     kernel: str
     #: The last line of its progress.
     step: str
-    #: Wall time since its start.
+    #: Wall seconds since its start.
     seconds: float
 
     def __str__(self) -> str:
@@ -36,13 +35,13 @@ class UnderWay(NamedTuple):
 
 @contextmanager
 def announce(home: Path, kernel: str, say: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
-    """Waits until no other build writes to `home`; gives a `say` that keeps the last line for others, too."""
-    import fcntl  # Windows has none, and builds no kernel
+    """Waits until no other build writes to `home`; yields a `say` that publishes its last line, too."""
+    import fcntl  # not available on Windows, which builds no kernels
 
     began = time.time()
     with tempfile.NamedTemporaryFile("w", dir=home, prefix=_NEW) as own, _lock(home) as lock:
         fcntl.flock(own, fcntl.LOCK_EX)
-        known = home / Path(own.name).name.replace(_NEW, _PREFIX)  # by this name, it is always locked
+        known = home / Path(own.name).name.replace(_NEW, _PREFIX)  # always locked under this name
         known.hardlink_to(own.name)
 
         def tell(step: str) -> None:
@@ -86,8 +85,8 @@ def builds_under_way(home: Path) -> list[UnderWay]:
 
 
 def _read_locked(path: Path) -> str | None:
-    """The text of a file that a process holds; one that nobody holds is removed."""
-    import fcntl  # Windows has none, and builds no kernel
+    """The text of a file that another process has locked; None for an unlocked file, which is removed."""
+    import fcntl  # not available on Windows, which builds no kernels
 
     try:
         with path.open() as file:
