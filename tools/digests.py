@@ -25,7 +25,7 @@ STUDIES = Path(cwndlab.__file__).parent / "studies"
 
 
 class _Sha256Sink:
-    """A file that only hashes what is written to it."""
+    """A writable file object that only hashes the data."""
 
     closed = False
 
@@ -37,14 +37,14 @@ class _Sha256Sink:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is buffered."""
+        """Does nothing, because nothing is buffered."""
 
     def close(self) -> None:
-        """The hash stays readable."""
+        """Does nothing; the hash stays readable."""
 
 
 def digest(scenario: str, seed: int) -> str:
-    """The digest of replicate 0, or what the engine reports instead."""
+    """The digest of replicate 0, or the error that the engine reports."""
     try:
         records = _core.run(scenario, seed, 0)
     except (RuntimeError, ValueError) as error:
@@ -59,14 +59,14 @@ def digest(scenario: str, seed: int) -> str:
 
 
 def sample(cells: Sequence[Cell], size: int | None) -> Sequence[Cell]:
-    """At most `size` cells, evenly spaced."""
+    """At most `size` cells, evenly spaced; all cells if `size` is None."""
     if size is None or size >= len(cells):
         return cells
     return [cells[k * len(cells) // size] for k in range(size)]
 
 
 def main() -> None:
-    """Print the lines."""
+    """Print the digests."""
     known = sorted(path.parent.name for path in STUDIES.glob("*/study.toml"))
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("studies", nargs="*", metavar="STUDY", default=known, help=f"of {', '.join(known)}")

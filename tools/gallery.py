@@ -1,7 +1,7 @@
 """`make gallery`: scorecards of all shipped congestion controls and queues, as pages of the manual.
 
-Takes the folders that `cwndlab evaluate` wrote. Each of their packs becomes a page, with a sentence for each
-subject and its studies' claims; `separation.md` shows which rows separate which subjects.
+The input are folders that `cwndlab evaluate` wrote. Each pack becomes a page, with a sentence for each
+subject and the claims of its studies; `separation.md` shows which rows distinguish which subjects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cwndlab.report.digits import number
 
 FOLDER = Path(__file__).parents[1] / "docs/gallery"
 MARKS = {"met": "✓", "not met": "✗", "undecided": "?", "does not apply": "–"}
-#: Pairs that a row of the page of separation names.
+#: Most undistinguished pairs to name in a row of `separation.md`.
 SHOWN = 6
 SEPARATION = """
 A row is worth its time if it separates subjects that are known to differ. The first table has the number of
@@ -37,12 +37,12 @@ Each number is the mean of the runs with its 95 % interval. Where the document s
 """
 
 
-#: What a standing says that is not sure.
+#: The standing of subjects that do not differ at 95 %.
 OPEN = Standing.OPEN.value
 
 
 def sentence(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """How a subject did in a pack: its limits, and the rows in which it is surely first or last."""
+    """A subject's result in a pack: its limits, and the rows in which it is first or last at 95 %."""
     outcomes = Counter(row["numbers"][name]["outcome"] for row in rows if name in row["numbers"])
     limits = [f"{outcomes[one]} {one}" for one in MARKS if outcomes[one] and one != "does not apply"]
     ranked = [set(row["standings"].get(name, {}).values()) for row in rows if row["better"]]
@@ -64,7 +64,7 @@ def separated(row: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, s
 
 
 def separation(scorecards: Sequence[Mapping[str, Any]]) -> str:
-    """The page that shows which rows separate which subjects."""
+    """The page that shows which rows distinguish which subjects."""
     lines = ["# Which rows separate which subjects", "", *SEPARATION.strip().splitlines()]
     for scorecard in scorecards:
         names = [subject["name"] for subject in scorecard["subjects"]]
@@ -86,7 +86,7 @@ def separation(scorecards: Sequence[Mapping[str, Any]]) -> str:
 
 
 def cell(found: Mapping[str, Any] | None) -> str:
-    """A number with its interval and mark."""
+    """A number with its interval and mark, as the text of a table cell."""
     if found is None:
         return "n/a"
     text = "n/a" if found["estimate"] is None else number(found["estimate"])
@@ -97,7 +97,7 @@ def cell(found: Mapping[str, Any] | None) -> str:
 
 
 def claims(results: Path, name: str) -> list[str]:
-    """The claims of a pack's studies, each with its verdict and its note, as a list."""
+    """The claims of a pack's studies with verdicts and notes, as lines of a Markdown list."""
     found = []
     for file in sorted(pack.load(name).folder.glob("*/claims.toml")):
         declared = tomllib.loads(file.read_text(encoding="utf-8"))["claims"]
@@ -136,7 +136,7 @@ def page(scorecard: Mapping[str, Any], of: Mapping[str, Any], claimed: Sequence[
 
 
 def main(folders: list[str]) -> None:
-    """Writes a page for each pack in the scorecards of these folders."""
+    """Write a page for each pack in the scorecards of these folders."""
     FOLDER.mkdir(exist_ok=True)
     scorecards = [json.loads((Path(one) / "scorecard.json").read_text(encoding="utf-8")) for one in folders]
     (FOLDER / "separation.md").write_text(separation(scorecards), encoding="utf-8")

@@ -1,9 +1,9 @@
-"""`make images`: the pictures of the README and the manual: its study, reports of the memos, and the recipes.
+"""`make images`: the pictures of the README and the manual, from the README's study, the memos and the
+recipes.
 
-It also renews the quickstart's table, which is of the README's study.
-
-Slim: without the labels of single marks, to a hundredth of a pixel. One moves: the windows and the queue of a
-run of the README's study, drawn as time passes.
+It also updates the quickstart's table, from the README's study. Pictures have no labels of single marks and
+are rounded to 0.01 pixels, which keeps the files small. One is animated: windows and queue of a run of the
+README's study.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ PICTURES = {
     },
     "rfc2884-sequence": {"grid": "traced"},
 }
-"""Name of the file, study and figure in it, and the cells that the figure needs."""
+"""For each file name (study-figure), the cells that the figure needs."""
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/images"
-#: The pictures of the study that the README shows.
+#: Names of the pictures from the README's study.
 QUESTION, OVER_TIME = "cubic-bbr-share", "cubic-bbr-over-time"
 
 
 def question() -> cwndlab.Study:
-    """The README's study."""
+    """The study in the README."""
     (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)
     return cwndlab.Study.from_toml(text)
 
 
 def recipes() -> dict[str, str]:
-    """The study files of the recipes, by title."""
+    """The text of each recipe's study file, by title."""
     page = (ROOT / "docs/guide/recipes.md").read_text(encoding="utf-8")
     return dict(re.findall(r"^### (.+?)\n.*?^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
 
 
 def recipe_study(text: str, folder: Path) -> cwndlab.Study:
-    """A recipe's study in this folder, with the recorded trace that one asks for: a packet every 2 ms."""
+    """A recipe's study in this folder, with the trace file that one recipe needs: a packet every 2 ms."""
     (folder / "study.toml").write_text(text, encoding="utf-8")
     (folder / "up.trace").write_text("".join(f"{2 * k}\n" for k in range(1, 500)), encoding="utf-8")
     return cwndlab.Study.load(folder)
 
 
 def recipe_picture(text: str, replicates: int | None = None) -> str:
-    """The first figure of a recipe; what happens over time, if it has a single cell."""
+    """The first figure of a recipe's study; if it has none, the figure over time of its single cell."""
     with tempfile.TemporaryDirectory() as folder:
         study = recipe_study(text, Path(folder))
         if not study.outline.figures:
@@ -64,12 +64,12 @@ def recipe_picture(text: str, replicates: int | None = None) -> str:
 
 
 def slug(title: str) -> str:
-    """A recipe's title as the name of a file."""
+    """A recipe's title as a file name."""
     return "-".join(re.findall(r"[a-z0-9]+", title.lower()))
 
 
 def table(report: str) -> None:
-    """Puts columns of the study's report (Markdown) into the quickstart's table."""
+    """Copies columns of the study's report (Markdown) to the quickstart's table."""
     page = ROOT / "docs" / "guide" / "quickstart.md"
     text = page.read_text(encoding="utf-8")
     (head,) = re.findall(r"^\| buffer \|.*$", text, flags=re.M)
@@ -82,7 +82,7 @@ def table(report: str) -> None:
 
 
 def write(name: str, svg: str, moves: bool = False) -> None:
-    """Writes a picture."""
+    """Write a picture to docs/images."""
     shown = inline_svg(svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
     path = FOLDER / f"{name}.svg"
     picture = on_white(shown)
@@ -91,7 +91,7 @@ def write(name: str, svg: str, moves: bool = False) -> None:
 
 
 def over_time(run: cwndlab.RunResult, **cell: float) -> str:
-    """The windows of all flows above the queue at the bottleneck, against time."""
+    """The congestion windows of all flows above the bottleneck's queue, against time."""
     panels, rows = [], {}
     charts = {
         "cwnd (kB)": (run.sel(cell).plot.cwnd(), "flow"),
@@ -106,7 +106,7 @@ def over_time(run: cwndlab.RunResult, **cell: float) -> str:
         encoding = {
             "x": field("time:Q", title=None if flows else "time (s)", scale={"domain": [0, last]}),
             "y": field("y:Q", title=title),
-            # The colours are those of flows, so the queue is grey.
+            # The queue is grey because colours denote flows.
             "color": look_by_name(
                 f"{key}:N", names, PALETTE if flows else [PLAIN], legend={"title": None} if flows else None
             ),
@@ -118,9 +118,9 @@ def over_time(run: cwndlab.RunResult, **cell: float) -> str:
 
 
 def moving(svg: str) -> str:
-    """The picture with what is clipped to `shown` drawn from left to right, again and again.
+    """The picture with a repeated animation that draws everything clipped to `shown` from left to right.
 
-    Readers who want no motion see all of it.
+    Readers who prefer no motion see the complete picture.
     """
     style = (
         "<style>.shown{animation:t 15s linear infinite}"
@@ -132,7 +132,7 @@ def moving(svg: str) -> str:
 
 
 def main() -> None:
-    """Runs the cells and writes the pictures."""
+    """Run the cells and write the pictures."""
     with tempfile.TemporaryDirectory() as folder:
         run = question().run(out=folder)
         table(Path(folder, "report.md").read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""Check the links of the Markdown files: the files and headings that they name exist.
+"""Check that the files and headings that links in Markdown files name exist.
 
-External links are not fetched. Headings are named as GitHub names them; the manual (`make docs`) does the
-same and checks its own pages again.
+External links are not fetched. Anchors of headings follow GitHub's rules; the manual (`make docs`) uses the
+same rules and checks its own pages again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import repository
 from repository import ROOT
 
 MANUAL = ROOT / "docs"
-#: What is no link or heading in spite of its looks.
+#: Blocks that may look like links or headings but are none: code and comments.
 BLOCK = re.compile(r"^(?P<fence>```+|~~~+).*?^(?P=fence)|<!--.*?-->", re.S | re.M)
 CODE = re.compile(r"`[^`\n]+`")
 LINK = re.compile(r"\]\(\s*<?([^)>\s]+)>?(?:\s+\"[^\"]*\")?\s*\)|^\[[^\]]+\]:\s*(\S+)", re.M)
@@ -29,13 +29,13 @@ TARGET = re.compile(r"^\((\S+)\)=$|<a (?:id|name)=\"([^\"]+)\"", re.M)
 
 
 def prose(file: Path) -> str:
-    """A file without its blocks of code and comments; lines stay."""
+    """The text of a file with code blocks and comments blanked; line numbers are kept."""
     return BLOCK.sub(lambda found: "\n" * found[0].count("\n"), file.read_text())
 
 
 @cache
 def anchors(file: Path) -> frozenset[str]:
-    """The names of a file's headings; a second heading of a name has `-1` behind it."""
+    """The anchors of a file's headings; repeated headings get the suffix `-1`, `-2` and so on."""
     text = prose(file)
     found, seen = set(), Counter[str]()
     for heading in HEADING.findall(text):
@@ -47,7 +47,7 @@ def anchors(file: Path) -> frozenset[str]:
 
 
 def faults(file: Path) -> Iterator[tuple[int, str]]:
-    """Line and message for each link of a file that leads nowhere."""
+    """The line and an error message for each broken link of a file."""
     text = CODE.sub("", prose(file))
     for found in LINK.finditer(text):
         link = unquote(found[1] or found[2])
@@ -67,7 +67,7 @@ def faults(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def main() -> int:
-    """Print what leads nowhere; 1 if there is any."""
+    """Print broken links; returns 1 if there are any."""
     failed = False
     for file in repository.files("*.md"):
         for line, message in faults(file):

@@ -1,8 +1,8 @@
-"""Build the WebAssembly module that reports carry: python/cwndlab/report/live/engine.wasm.gz (`build`).
+"""Build the WebAssembly module that reports embed: python/cwndlab/report/live/engine.wasm.gz (`build`).
 
-`stamp` then writes engine.txt next to it, the digest of the sources it was built from: reports embed the
-module only where this is the digest of the engine that ran the study. `build` adds the compiler's target
-where rustup can. Without the target nothing is built, which is reported; reports then have no live part.
+`stamp` then writes the digest of the module's sources to engine.txt next to it: reports embed the module only
+if this is the digest of the engine that ran the study. `build` adds the compiler's target if rustup can.
+Without the target, it builds nothing and reports this; reports then have no live part.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def has_target() -> bool:
 
 
 def missing() -> str:
-    """Adds the target where rustup can; why the module cannot be built, empty if it can."""
+    """Adds the target if possible; returns why the module cannot be built, "" if it can."""
     if has_target():
         return ""
     if shutil.which("rustup") is None:
@@ -43,7 +43,7 @@ def missing() -> str:
 
 
 def build() -> None:
-    """Build, compress, write."""
+    """Build and compress the module."""
     if why := missing():
         MODULE.unlink(missing_ok=True)
         print(f"Reports will not contain the simulator: {why}. Everything else works.", file=sys.stderr)
@@ -60,8 +60,8 @@ def build() -> None:
 
 
 def stamp() -> None:
-    """Write the digest of the engine that the module is."""
-    from cwndlab import _core  # built meanwhile
+    """Write the digest of the engine that the module contains."""
+    from cwndlab import _core  # available only after the build
 
     if MODULE.exists():
         (PLACE / "engine.txt").write_text(_core.engine_digest() + "\n")

@@ -1,8 +1,8 @@
-"""Write requirements/*.txt: the exact version of every package in pyproject.toml's ranges, with its hashes.
+"""Write requirements/*.txt: the exact version and hashes of every package within pyproject.toml's ranges.
 
-run.txt holds what `make setup` installs, dev.txt what tests and checks need in addition, docs.txt and ci.txt
-what the manual and single tests need in addition to both. Versions that the lists have are kept while the
-ranges admit them; delete a list to renew all of it.
+run.txt contains what `make setup` installs; dev.txt, what tests and checks need in addition; docs.txt and
+ci.txt, what the manual and single tests need in addition to both. Listed versions are kept as long as the
+ranges allow them; delete a list to renew it completely.
 
 Usage: lock.py PYTHON, an interpreter with pip-tools (`make lock` installs it).
 """
@@ -16,14 +16,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = "# Made by `make lock` from pyproject.toml; not edited by hand.\n"
-#: The build tools, which `make setup` needs and a wheel's user does not.
+#: The build tools, which `make setup` needs but a wheel's user does not.
 BUILD = ("maturin", "hatchling")
-#: A package and its hashes, over several lines.
+#: A package with its hashes, on several lines.
 ENTRY = re.compile(r"^(?P<name>[\w.-]+)==.*(?:\n +--hash.*)*", re.MULTILINE)
 
 
 def compiled(python: str, wanted: list[str], known: Path, fixed: Path) -> str:
-    """All packages that these need, in the versions of a known list and of a fixed one."""
+    """All packages that `wanted` requires, in the versions of the lists `known` and `fixed` if possible."""
     command = [python, "-m", "piptools", "compile", "--quiet", "--generate-hashes", "--allow-unsafe"]
     command += [
         "--no-annotate",
@@ -41,7 +41,7 @@ def compiled(python: str, wanted: list[str], known: Path, fixed: Path) -> str:
 
 
 def main() -> None:
-    """Compile list after list; write what each one adds."""
+    """Compile the lists in order; each contains what it adds to the previous ones."""
     python = sys.argv[1]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]

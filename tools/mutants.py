@@ -1,11 +1,11 @@
-"""Put faults drawn at random into copies of the sources, and run the tests of their area: `make mutants`.
+"""Insert random faults into copies of the sources, and run the tests of their areas: `make mutants`.
 
-cargo-mutants lists the faults of the Rust crates, cosmic-ray those of the Python package. A seed draws
-places from both lists, each with one of its faults, so that an operator with many replacements counts once.
-A fault is killed if a test of its area fails, `elsewhere` if only other tests do (`--elsewhere`), and
-otherwise it survived. Every outcome is kept in `build/mutants/seed-N/`, and the same command continues where
-it was stopped. Areas, their tests, and the arguments for equivalent mutants are in `mutants.toml`. `--write`
-puts the table into `docs/decisions/mutants.md`.
+cargo-mutants lists faults of the Rust crates, cosmic-ray those of the Python package. A seed selects places
+from both lists, and one fault for each place, so that an operator with many replacements counts once. A fault
+is `killed` if a test of its area fails, `elsewhere` if only other tests do (`--elsewhere`), and `survived`
+otherwise. Outcomes are stored in `build/mutants/seed-N/`; run the same command again to continue. Areas,
+their tests, and arguments for equivalent mutants are in `mutants.toml`. `--write` updates the table in
+`docs/decisions/mutants.md`.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from repository import ROOT
 
 FOLDER = ROOT / "build" / "mutants"
 PAGE = ROOT / "docs" / "decisions" / "mutants.md"
-#: Results that the tests of the area did not find.
+#: Results that the tests of the area missed.
 MISSED = ("survived", "elsewhere")
 BEGIN, END = "<!-- made by tools/mutants.py --write -->", "<!-- end of the table -->"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the tests said of a mutant."""
+    """The outcome of the tests for a mutant."""
 
     mutant: Mutant
     #: `killed`, `timeout`, `unviable` (it does not compile), `elsewhere`, or `survived`.
     result: str
-    #: The first test that failed, if one did.
+    #: The first test that failed; "" if none did.
     test: str
     cpu_s: float
 
 
 def drawn(asked: argparse.Namespace, areas: Areas) -> list[Mutant]:
-    """The mutants of this seed: places drawn from the lists together, and one mutant of each place."""
+    """The mutants of this seed: places sampled from both lists, and a random mutant at each place."""
     sample, seed = asked.sample, asked.seed
     kept = FOLDER / f"seed-{seed}" / "drawn.json"
     if kept.exists():
@@ -66,14 +66,14 @@ def drawn(asked: argparse.Namespace, areas: Areas) -> list[Mutant]:
 
 
 def kept_outcomes(seed: int) -> dict[int, Outcome]:
-    """The outcomes so far, by number."""
+    """The stored outcomes by number."""
     found = sorted((FOLDER / f"seed-{seed}").glob("[0-9]*.json"))
     read = {int(path.stem): json.loads(path.read_text(encoding="utf-8")) for path in found}
     return {number: Outcome(**{**one, "mutant": Mutant(**one["mutant"])}) for number, one in read.items()}
 
 
 def run(mutants: list[Mutant], asked: argparse.Namespace, areas: Areas) -> None:
-    """Try what has no outcome yet, and with `--again` what survived, as drawn: any part is a sample, too."""
+    """Try the mutants without an outcome, in order of selection, and, with `--again`, those that survived."""
     before = kept_outcomes(asked.seed)
     rest = [
         (number, mutant)
@@ -96,7 +96,7 @@ def run(mutants: list[Mutant], asked: argparse.Namespace, areas: Areas) -> None:
 
 
 def judged(outcomes: dict[int, Outcome], areas: Areas) -> list[Outcome]:
-    """The outcomes, with `equivalent` for survivors that `mutants.toml` argues to be."""
+    """The outcomes, with `equivalent` for survivors that `mutants.toml` argues to be equivalent."""
     return [
         replace(one, result="equivalent") if one.result in MISSED and areas.argument(one.mutant) else one
         for _, one in sorted(outcomes.items())
@@ -104,7 +104,7 @@ def judged(outcomes: dict[int, Outcome], areas: Areas) -> list[Outcome]:
 
 
 def table(outcomes: list[Outcome], areas: Areas) -> Iterator[str]:
-    """The lines of the table by area, with the share of viable mutants that its tests missed."""
+    """The lines of the table by area, with the share of viable mutants that the area's tests missed."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for one in outcomes:
         for row in (f"{one.mutant.language}: {one.mutant.area}", "all"):
@@ -128,7 +128,7 @@ def table(outcomes: list[Outcome], areas: Areas) -> Iterator[str]:
 
 
 def main() -> None:
-    """Draw, run, and print the table and the survivors."""
+    """Select mutants, run their tests, and print the table and the survivors."""
     parser = argparse.ArgumentParser(description=__doc__.split(":")[0] if __doc__ else None)
     parser.add_argument("--sample", type=int, default=200, help="how many mutants to draw")
     parser.add_argument(
@@ -146,7 +146,7 @@ def main() -> None:
     areas = Areas.read(ROOT / "tools" / "mutants.toml")
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit("mutants: stopped")
-    )  # ends the tests, restores the copy
+    )  # stops the tests and restores the copy
     mutants = drawn(asked, areas)
     if not asked.table:
         run(mutants, asked, areas)

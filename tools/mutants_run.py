@@ -1,4 +1,4 @@
-"""Put one fault into a copy of the repository, and run tests on it."""
+"""Insert one fault into a copy of the repository, and run tests on it."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from repository import ROOT, files
 
 #: Results that count as found by the area's own tests.
 KILLED = ("killed", "timeout")
-#: What `make setup` builds into the package, and what tests need besides.
+#: Files that `make setup` builds into the packages, which tests need.
 BUILT = [
     "python/cwndlab/*.so",
     "python/cwndlab/report/live/engine.*",
     "linux/cwndlab_linux/cwndlab-router",
     "python/cwndlab/THIRD-PARTY.txt",
 ]
-#: Memory of a process, in bytes: a fault may ask for all there is.
+#: Most memory of a process in bytes, since a fault may allocate without limit.
 MEMORY = 6 << 30
-#: Cases of each property test of a crate: of all its tests, and of the unit tests, which go first.
+#: Cases of each property test of a crate: in all tests, and in the unit tests, which run first.
 CASES, CASES_FIRST = 64, 16
-#: The name of the test that failed first, as pytest and cargo test have it.
+#: The name of the first failed test, as pytest and cargo test print it.
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)|^---- (\S+) stdout ----", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A fault: where, what it changes, and how its tool makes it (`diff`; `operator` and `occurrence`)."""
+    """A fault: its place, the change, and how its tool makes it (`diff`, or `operator` and `occurrence`)."""
 
     language: str
     area: str
@@ -44,19 +44,19 @@ class Mutant:
     line: int
     column: int
     change: str
-    #: The line as it is without the fault.
+    #: The line without the fault.
     code: str
     how: dict[str, str]
 
     @property
     def name(self) -> str:
-        """Place and change, as editors and compilers print them."""
+        """The place and the change, in the format of compilers' messages."""
         return f"{self.file}:{self.line}:{self.column}: {self.change}"
 
 
 @dataclass(frozen=True)
 class Areas:
-    """What `mutants.toml` says: crates, tests of Python packages, and arguments."""
+    """The content of `mutants.toml`: crates, tests of Python packages, and arguments."""
 
     rust: list[str]
     python: dict[str, list[str]]
@@ -66,7 +66,7 @@ class Areas:
 
     @classmethod
     def read(cls, path: Path) -> Areas:
-        """The file's tables."""
+        """Reads the file."""
         read = tomllib.loads(path.read_text(encoding="utf-8"))
         strict = read["strict"]
         percent = strict["most_percent"], strict["most_percent_elsewhere"]
@@ -84,17 +84,17 @@ class Areas:
         return parts[0] if len(parts) > 1 else "root"
 
     def most_percent(self, area: str) -> int:
-        """How many of an area's mutants may survive."""
+        """Largest percentage of an area's mutants that may survive."""
         return self.percent[0 if area in self.strict else 1]
 
     def argument(self, mutant: Mutant) -> str | None:
-        """Why the mutant changes nothing that anyone can see, if that is argued."""
+        """The argument why a mutant is equivalent; None if there is none."""
         key = (mutant.file, mutant.code, mutant.change)
         found = (one["why"] for one in self.equivalent if (one["file"], one["code"], one["change"]) == key)
         return next(found, None)
 
     def elsewhere(self, mutant: Mutant) -> list[str]:
-        """What tests everything else."""
+        """The command that tests all other areas."""
         if mutant.language == "rust":
             return [
                 "cargo",
@@ -108,16 +108,16 @@ class Areas:
         return [*PYTEST, "tests", *(f"--ignore={path}" for path in self.python[mutant.area])]
 
 
-#: pytest's exit status for arguments that are wrong, such as a file that is not there.
+#: pytest's exit status for invalid arguments, such as a missing file.
 USAGE = 4
-#: What it prints with the same status if a fault keeps the sources from being imported.
+#: pytest's message, with the same status, if a fault prevents the import of the sources.
 CONFTEST = "ImportError while loading conftest"
 PYTHON = str(ROOT / ".venv/bin/python")
 PYTEST = [PYTHON, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider"]
 
 
 class Copy:
-    """A copy of the repository in which mutants are made; the sources themselves are never touched."""
+    """A copy of the repository in which mutants are made, so that the sources stay unchanged."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -136,7 +136,7 @@ class Copy:
                 (folder / link).symlink_to(ROOT / link)
 
     def make(self, mutant: Mutant) -> None:
-        """Put the fault into the copy."""
+        """Insert the fault into the copy."""
         lines = (ROOT / mutant.file).read_text(encoding="utf-8").splitlines()
         if mutant.code not in lines[mutant.line - 1 : mutant.line]:
             raise SystemExit(
@@ -150,15 +150,15 @@ class Copy:
         subprocess.run(command, cwd=self.folder, input=text, text=True, check=True)
 
     def restore(self, mutant: Mutant) -> None:
-        """Take it out again, with a new time of modification, which cargo goes by."""
+        """Remove the fault; the file gets a new modification time, which cargo checks."""
         shutil.copy(ROOT / mutant.file, self.folder / mutant.file)
 
     def test(
         self, command: list[str], cpu_limit_s: float | None, cases: int = CASES
     ) -> tuple[bool | None, str, float]:
-        """Whether tests pass (`None`: stopped at the limit), what they print, and their CPU time.
+        """Whether tests pass (None: stopped at the limit), their output, and their CPU seconds.
 
-        Property tests of the crates run this number of cases.
+        `cases` is the number of cases of each property test of a crate.
         """
         before = _cpu_s()
         with tempfile.TemporaryDirectory() as scratch:
@@ -176,7 +176,7 @@ class Copy:
                 cwd=self.folder,
                 env=environment,
                 text=True,
-                errors="replace",  # what a fault prints may be no text
+                errors="replace",  # the output may not be text
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -210,9 +210,9 @@ def _limit(cpu_s: float | None) -> None:
 
 
 def crate_tests(copy: Copy, mutant: Mutant, folder: Path) -> tuple[list[str], float]:
-    """What tests the crate of a mutant, and the CPU seconds that it takes without a fault.
+    """The command that tests a mutant's crate, and the CPU seconds that it takes without a fault.
 
-    Tests that fail without a fault would kill every mutant, so they are an error.
+    Tests that fail without a fault would kill every mutant, so they raise SystemExit.
     """
     command = ["cargo", "test", "--locked", "--quiet", "--package", f"cwndlab-{mutant.area}"]
     kept = folder / f"baseline-rust-{mutant.area}.json"
@@ -225,9 +225,10 @@ def crate_tests(copy: Copy, mutant: Mutant, folder: Path) -> tuple[list[str], fl
 
 
 def package_tests(copy: Copy, areas: Areas, mutant: Mutant) -> tuple[list[str], float]:
-    """What tests the lines of a mutant in Python, and the CPU seconds that it takes without a fault.
+    """The command that tests a Python mutant's line, and its CPU seconds without a fault.
 
-    Where no test file is seen to execute them, those that name the module, which may run it in a kernel.
+    If no test file is recorded to execute the line, the files that mention the module run (perhaps in a
+    kernel).
     """
     paths = areas.python[mutant.area]
     seen = {path: record(copy.folder, PYTHON, path) for path in paths}
@@ -247,10 +248,10 @@ def package_tests(copy: Copy, areas: Areas, mutant: Mutant) -> tuple[list[str], 
 def try_mutant(
     copy: Copy, areas: Areas, mutant: Mutant, folder: Path, elsewhere: bool
 ) -> tuple[str, str, float]:
-    """The result, the test that failed, and the CPU time.
+    """The result, the test that failed, and the CPU seconds.
 
-    The limit is three times the CPU time of the tests without a fault, and 30 s. Of a crate, the unit tests
-    go first, with fewer cases; only what they do not find needs a build for the other tests.
+    The limit is three times the CPU time of the tests without a fault, plus 30 s. A crate's unit tests run
+    first, with fewer cases; the other tests are built only if these find nothing.
     """
     if mutant.language == "rust":
         command, usual_s = crate_tests(copy, mutant, folder)
@@ -279,7 +280,7 @@ def try_mutant(
 
 
 def _verdict(passed: bool | None) -> str:
-    """What a mutant is whose tests fail, or were stopped at the limit."""
+    """The result for a mutant whose tests failed, or were stopped at the limit (None)."""
     return "timeout" if passed is None else "killed"
 
 

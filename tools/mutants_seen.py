@@ -1,4 +1,4 @@
-"""Which test files execute a line of the Python sources, so that a mutant gets these alone."""
+"""Record which test files execute a line of the Python sources, so that a mutant runs only these."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from pathlib import Path
 from repository import ROOT
 
 FOLDER = ROOT / "build" / "mutants"
-#: Where the sources in Python are.
+#: Folders of the Python sources.
 TREES = ["python/cwndlab", "linux/cwndlab_linux"]
-#: Where coverage is installed: not in `.venv`, since no test needs it.
+#: Where coverage is installed: outside of `.venv`, because no test needs it.
 COVERAGE = FOLDER / "coverage"
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The record of some test files: the lines that each executes, here or in processes that it starts."""
+    """The record of some test files: the lines that each executes, also in child processes."""
 
-    #: The digests of the sources and the tests when they were recorded.
+    #: Digests of the sources and tests at the time of recording.
     digests: dict[str, str]
     #: CPU seconds of each test file.
     cpu_s: dict[str, float]
-    #: The test files of each line of each source.
+    #: For each source and line, the test files that execute it.
     lines: dict[str, dict[str, list[str]]]
 
     def tests(self, copy: Path, source: str, line: int, of: list[str]) -> list[str]:
-        """Those of these test files that execute a line, quickest first, after those that were not recorded.
+        """The test files in `of` that execute a line: unrecorded ones, then the others, the quickest first.
 
-        All, if the line runs on import, when only the first test is seen to execute it, or was not
-        recorded as it is now.
+        All files if the line runs on import, when only the first test seems to execute it, or if the source
+        has changed since it was recorded.
         """
         new = [test for test in of if _digest(copy / test) != self.digests.get(test)]
         known = sorted((test for test in of if test not in new), key=lambda test: self.cpu_s.get(test, 0.0))
@@ -49,13 +49,13 @@ class Seen:
 
 
 def test_files(copy: Path, path: str) -> list[str]:
-    """The test files of a folder of the copy, or the one that is named."""
+    """The test files in a folder of the copy, or the given file itself."""
     found = sorted((copy / path).glob("test_*.py")) if (copy / path).is_dir() else [copy / path]
     return [str(test.relative_to(copy)) for test in found]
 
 
 def record(copy: Path, python: str, path: str) -> Seen:
-    """Runs the tests of a folder once without a fault, or reads what was kept of that."""
+    """Records the tests of a folder in a run without a fault, or loads an earlier record."""
     kept = FOLDER / f"seen-{path.replace('/', '-')}.json"
     if not kept.exists():
         scratch = kept.with_suffix("")
@@ -101,7 +101,7 @@ def _digest(path: Path) -> str:
 
 
 def _statement(path: Path, line: int) -> range | None:
-    """The lines of the statement, or of its head, that a line is in; None for one that runs on import."""
+    """The lines of the statement (or its head) that contains a line; None if the line runs on import."""
     found: range | None = None
     for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):

@@ -1,4 +1,4 @@
-"""The faults that cargo-mutants and cosmic-ray would put into the sources."""
+"""The faults that cargo-mutants and cosmic-ray would insert into the sources."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mutants_run import Areas, Mutant
 from mutants_seen import TREES
 from repository import ROOT
 
-#: Whether `is` tells equal small integers or short strings apart depends on the interpreter.
+#: Operators that replace `is`: for equal small integers or short strings, its result is undefined.
 IDENTITY = ("_Is", "_IsNot")
 
 
 def rust_mutants(areas: Areas) -> Iterator[Mutant]:
-    """All mutants of the crates that are an area."""
+    """All mutants of the crates that are areas."""
     packages = [word for area in areas.rust for word in ("--package", f"cwndlab-{area}")]
     command = ["cargo", "mutants", "--list", "--json", "--diff", *packages]
     lines: dict[str, list[str]] = {}
@@ -38,7 +38,7 @@ def rust_mutants(areas: Areas) -> Iterator[Mutant]:
 
 
 def python_mutants(areas: Areas, folder: Path) -> Iterator[Mutant]:
-    """All mutants of the package, apart from those of type annotations, which nothing executes."""
+    """All mutants of the Python package, except in type annotations, which are not executed."""
     lines: dict[str, list[str]] = {}
     annotations: dict[str, list[tuple[int, int, int, int]]] = {}
     for file, operator, occurrence, line, column in _session(folder):
@@ -55,14 +55,14 @@ def python_mutants(areas: Areas, folder: Path) -> Iterator[Mutant]:
 
 
 def _line(file: str, number: int, read: dict[str, list[str]]) -> str:
-    """A line of a source; `read` keeps the files that were read."""
+    """A line of a source; `read` caches the files."""
     if file not in read:
         read[file] = (ROOT / file).read_text(encoding="utf-8").splitlines()
     return read[file][number - 1]
 
 
 def _session(folder: Path) -> list[tuple[str, str, int, int, int]]:
-    """What cosmic-ray lists: file, operator, occurrence, line and column; renewed when a source is newer."""
+    """cosmic-ray's list (file, operator, occurrence, line, column), renewed if a source is newer."""
     session, config = folder / "python.sqlite", folder / "python.toml"
     newest = max(path.stat().st_mtime for tree in TREES for path in (ROOT / tree).rglob("*.py"))
     if not session.exists() or session.stat().st_mtime < newest:
@@ -80,7 +80,7 @@ def _session(folder: Path) -> list[tuple[str, str, int, int, int]]:
 
 
 def _annotations(path: Path) -> Iterator[tuple[int, int, int, int]]:
-    """From where to where annotations are."""
+    """The start and end (line, column) of each annotation."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         for one in (getattr(node, "annotation", None), getattr(node, "returns", None)):
             if isinstance(one, ast.expr) and one.end_lineno is not None and one.end_col_offset is not None:

@@ -1,8 +1,8 @@
-"""Remake the tables of docs/evidence/packetdrill-collections.md from checkouts of the public collections.
+"""Update the tables of docs/evidence/packetdrill-collections.md from the public collections.
 
     python tools/packetdrill_collections.py google=DIR freebsd=DIR linux=DIR
 
-Any of them; each DIR has scripts at any depth. The scripts stay outside this repository, for their licences.
+Any of these may be given; each DIR is searched recursively. The scripts' licences keep them out of git.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 from cwndlab.apps.packetdrill.packetdrill_scripts import find_scripts, markdown, run_script
 
 PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "packetdrill-collections.md"
-#: profile, and whether windows offered are left out
+#: For each collection, the TCP profile and whether advertised windows are ignored.
 SETTINGS = {"google": ("linux-6", False), "linux": ("linux-6", False), "freebsd": ("rfc5681", True)}
 
 
 def main(arguments: list[str]) -> None:
-    """Replace the table between the markers of each collection that is named."""
+    """Replace the table of each named collection, between its markers."""
     page = PAGE.read_text(encoding="utf-8")
     for argument in arguments:
         name, _, folder = argument.partition("=")

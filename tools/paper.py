@@ -1,8 +1,8 @@
-"""`make paper`: the numbers of the paper (paper/paper.md, in JOSS's format) and the README, and a PDF.
+"""`make paper`: the numbers in the paper (paper/paper.md, JOSS's format) and the README, and a PDF preview.
 
-Figures and the sentences between `<!-- made: NAME -->` and `<!-- end -->` come from runs of the README's
-study, on the simulator and on Linux 6.12 in virtual time, and from the pages that state what `make trust`,
-`make bench` and `cwndlab differ` gave. The PDF is a preview: JOSS makes its own.
+Figures, and the sentences between `<!-- made: NAME -->` and `<!-- end -->`, come from runs of the README's
+study in the simulator and on Linux 6.12 in virtual time, and from the pages with results of `make trust`,
+`make bench` and `cwndlab differ`. JOSS makes the final PDF.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ figcaption, .about, .references { font-size: 9pt; } code { font-size: 9pt; } a {
 
 
 def question() -> cwndlab.Study:
-    """The README's study, as a file."""
+    """The study in the README, saved to a file."""
     (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)
     file = BUILD / "question.toml"
     file.write_text(text, encoding="utf-8")
@@ -53,13 +53,13 @@ def question() -> cwndlab.Study:
 
 
 def finding(report: str) -> str:
-    """The finding with which a report (Markdown) begins, as a quotation."""
+    """The finding at the start of a report (Markdown), as a quotation."""
     (found,) = re.findall(r"^\*\*Finding\.\*\* (.*)$", report, flags=re.M)
     return f"\n> {found}\n"
 
 
 def on_kernel(agreement: Sequence[Mapping[str, str]]) -> str:
-    """How far the kernel's shares are from the simulator's, by the rows of agreement.csv."""
+    """A sentence on the differences between the kernel's and the simulator's shares, from agreement.csv."""
     rows = [row for row in agreement if row["quantity"] == "share_cubic"]
     apart = max(abs(float(row["difference"])) for row in rows)
     agree = sum(float(row["difference_low"]) <= 0 <= float(row["difference_high"]) for row in rows)
@@ -70,13 +70,13 @@ def on_kernel(agreement: Sequence[Mapping[str, str]]) -> str:
 
 
 def trust(page: str) -> str:
-    """How many of others' measurements the simulator meets, as docs/guide/trust.md begins."""
+    """The sentence in docs/guide/trust.md on how many of others' measurements the simulator reproduces."""
     (text,) = re.findall(r"^(Of \d+ numbers that others measured.*?outside),", page, flags=re.M | re.S)
     return f"\n{' '.join(text.split())} (`make trust`).\n"
 
 
 def scenarios(page: str) -> str:
-    """How many random scenarios are the same on simulator and kernel, as docs/evidence/kernel.md says."""
+    """The sentence on random scenarios in which simulator and kernel agree, from docs/evidence/kernel.md."""
     (found,) = re.findall(
         r"\| (\d+) of 200 \| the same packets at the server, within 0\.1 ms, to the end \|", page
     )
@@ -87,7 +87,7 @@ def scenarios(page: str) -> str:
 
 
 def speed(page: str) -> str:
-    """Instructions per packet-hop of cwndlab, ns-2, htsim and ns-3, as benches/README.md says."""
+    """A sentence on instructions per packet-hop of cwndlab, ns-2, htsim and ns-3, from benches/README.md."""
     ours, ns2 = re.findall(r"^\| `50x100M` \| (\d+) \| (\d+) \|$", page, flags=re.M)[0]
     htsim, ns3 = (
         re.findall(rf"^## {tool}\n.*?takes ([\d,]+) instructions per hop", page, flags=re.M | re.S)[0]
@@ -100,7 +100,7 @@ def speed(page: str) -> str:
 
 
 def memos(pages: str) -> str:
-    """How many published numbers and sentences of the memos are not reproduced, as their findings say."""
+    """A sentence on the memos' numbers and claims that are not reproduced, from the findings."""
     (first,) = re.findall(
         r"of (\d+) numbers of Tables 1 to 6 that can be tested, (\d+) are\s+incompatible.*?\((\d+ to \d+)\)",
         pages,
@@ -122,7 +122,7 @@ def memos(pages: str) -> str:
 
 
 def renew(text: str, made: Mapping[str, str]) -> str:
-    """The text with the sentences that were made at their places."""
+    """The text with generated sentences inserted at their markers."""
     unknown = {name for name, _ in MADE.findall(text)} - made.keys()
     if unknown:
         raise SystemExit(f"there is no sentence {', '.join(sorted(unknown))}; known: {', '.join(made)}")
@@ -130,7 +130,7 @@ def renew(text: str, made: Mapping[str, str]) -> str:
 
 
 def from_pages() -> dict[str, str]:
-    """The sentences that state what pages of this repository say."""
+    """The sentences that are taken from pages of this repository, by name."""
     findings = tuple(f"docs/evidence/rfc{number}-findings.md" for number in (2415, 2416, 2884))
     pages: dict[Callable[[str], str], tuple[str, ...]] = {
         trust: ("docs/guide/trust.md",),
@@ -150,13 +150,13 @@ def entries(bibliography: str) -> dict[str, dict[str, str]]:
 
 
 def family_names(entry: Mapping[str, str]) -> str:
-    """The authors as a citation names them."""
+    """The authors in a citation's form."""
     names = [name.partition(",")[0] for name in entry["author"].split(" and ")]
     return names[0] + (f" & {names[1]}" if len(names) == 2 else " et al." if len(names) > 2 else "")
 
 
 def reference(entry: Mapping[str, str]) -> Markup:
-    """An entry of the list of references."""
+    """An entry of the list of references, as HTML."""
     people = entry["author"].replace(" and ", "; ")
     where = (
         entry.get("journal")
@@ -173,7 +173,7 @@ def reference(entry: Mapping[str, str]) -> Markup:
 
 
 def to_html(paper: str, bibliography: str) -> str:
-    """The paper as a page: citations, numbered figures, and the list of what is cited."""
+    """The paper as HTML, with citations, numbered figures and the list of references."""
     _, head, body = paper.split("---\n", 2)
     known = entries(bibliography)
 
@@ -209,7 +209,7 @@ def to_html(paper: str, bibliography: str) -> str:
 
 
 def run() -> dict[str, str]:
-    """Runs the study on simulator and kernel; returns what the paper says of it, and writes its figure."""
+    """Runs the study on simulator and kernel, writes the figures, and returns the sentences by name."""
     chosen = question()
     chosen.run(out=BUILD / "simulator")
     chosen.run(out=BUILD / "kernel", backend="linux-virtual")
@@ -226,7 +226,7 @@ def run() -> dict[str, str]:
 
 
 def main() -> None:
-    """Makes the figures, renews the numbers of the paper and the README, and prints the paper."""
+    """Make the figures, update the numbers of the paper and the README, and print the paper."""
     BUILD.mkdir(parents=True, exist_ok=True)
     made = {**run(), **from_pages()}
     for path in (ROOT / "README.md", PAPER / "paper.md"):

@@ -1,7 +1,7 @@
 """Find phrases that this project does not use: `make check`.
 
-prose.toml lists them, each with what to write instead. Markdown is searched outside of code; of Python, Rust,
-JavaScript and TOML, comments, docstrings and messages. It reads what git knows or would add.
+prose.toml lists the phrases with replacements. The search covers Markdown outside of code, and the comments,
+docstrings and messages of Python, Rust, JavaScript and TOML, in all files that git tracks or would add.
 
 Usage: prose.py [--count] [FILE …]; --count prints how often each phrase was found, and exits 0.
 """
@@ -21,10 +21,10 @@ import repository
 from repository import ROOT
 
 RULES = Path(__file__).with_suffix(".toml")
-#: Between two pieces of prose: no phrase reaches across it.
+#: Separates pieces of prose, so that no phrase matches across them.
 GAP = "\0"
 
-#: What is no prose in a Markdown file: code, quotations, comments, addresses.
+#: Parts of a Markdown file that are not searched: code, quotations, comments and addresses.
 MARKDOWN_CODE = re.compile(
     r"^(?P<fence>```+|~~~+).*?^(?P=fence)|^(?: {4}|>).*?$|`[^`\n]+`|<!--.*?-->|\]\([^)\n]*\)", re.S | re.M
 )
@@ -32,24 +32,24 @@ MARKDOWN_CODE = re.compile(
 C_LIKE = re.compile(
     r'//+!?(?P<line>[^\n]*)|/\*+(?P<block>.*?)\*/|"(?P<text>(?:[^"\\\n]|\\.)* (?:[^"\\]|\\.)*)"', re.S
 )
-#: Comments and strings of TOML, but not a claim's quotation.
+#: Comments and strings of TOML, except for the quotations of claims.
 TOML = re.compile(r'^text = ".*?"$|#(?P<line>[^\n]*)|"(?P<text>[^"\n]* [^"\n]*)"', re.M)
-#: Marks at the beginning of a comment's line: a phrase may go on after them.
+#: Comment markers at the start of a line; a phrase may continue after them.
 MARKS = re.compile(r"^[ \t]*(?://[/!]?|#:?|\*)", re.M)
 
 
 def blank(text: str) -> str:
-    """As many gaps as `text` has characters; lines stay."""
+    """The text with gaps in place of all characters; line breaks are kept."""
     return re.sub(r"[^\n]", GAP, text)
 
 
 def markdown(text: str) -> str:
-    """The prose of a Markdown file, everything in its place."""
+    """A Markdown file with everything but its prose blanked."""
     return MARKDOWN_CODE.sub(lambda found: blank(found[0]), text)
 
 
 def kept(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Only these spans of a text; a line between two spans that holds nothing else joins them."""
+    """The text with everything outside of these spans blanked; spans on consecutive lines are joined."""
     out, at = [], 0
     for start, end in spans:
         between = text[at:start]
@@ -60,12 +60,12 @@ def kept(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def joins(between: str) -> bool:
-    """Whether this is the start of a comment's next line."""
+    """Whether only the start of a comment's next line separates two spans."""
     return "\n" in between and not MARKS.sub("", between).strip()
 
 
 def matched(pattern: re.Pattern[str]) -> Callable[[str], str]:
-    """A function that keeps the groups that a pattern finds."""
+    """A function that keeps only the groups that a pattern finds."""
 
     def keep(text: str) -> str:
         found = pattern.finditer(text)
@@ -75,7 +75,7 @@ def matched(pattern: re.Pattern[str]) -> Callable[[str], str]:
 
 
 def python(text: str) -> str:
-    """Comments and strings with a space of a Python file."""
+    """A Python file with everything but its comments, and strings that contain a space, blanked."""
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -101,18 +101,18 @@ READERS: dict[str, Callable[[str], str]] = {
 
 @cache
 def rules() -> list[tuple[re.Pattern[str], str]]:
-    """Each phrase, and what to write instead. A space in a phrase is any space, a line's end too."""
+    """Each phrase as a pattern, with its replacement. A space in a phrase matches any white space."""
     listed = tomllib.loads(RULES.read_text())["rules"]
     return [(re.compile(r"\b(?:" + r["not"].replace(" ", r"\s+") + ")", re.I), r["write"]) for r in listed]
 
 
 def files() -> list[Path]:
-    """The files of the repository that hold prose, without this tool's own list."""
+    """The files of the repository with prose, except for the list of phrases."""
     return [path for path in repository.files() if path.suffix in READERS and path != RULES]
 
 
 def findings(path: Path) -> Iterator[tuple[int, str, str]]:
-    """Line, phrase and what to write instead, for everything found in a file."""
+    """Line, phrase and replacement of everything found in a file."""
     prose = READERS[path.suffix](path.read_text())
     for pattern, write in rules():
         for found in pattern.finditer(prose):
@@ -120,7 +120,7 @@ def findings(path: Path) -> Iterator[tuple[int, str, str]]:
 
 
 def main() -> int:
-    """Print findings; 1 if there are any."""
+    """Print what was found; returns 1 if there is anything."""
     count = "--count" in sys.argv
     named = [Path(word).resolve() for word in sys.argv[1:] if not word.startswith("--")]
     paths = named or files()

@@ -1,4 +1,4 @@
-"""The pages of docs/reference that are made from the package: metrics, kinds of queues, …, keys of a study.
+"""The generated pages of docs/reference: metrics, queues, applications, impairments, and study keys.
 
 `CWNDLAB_REGENERATE=1 pytest tests/runs/test_reference.py` writes them.
 """
@@ -26,7 +26,7 @@ from cwndlab.study.schema import Claims
 
 
 def metrics_page() -> str:
-    """docs/reference/metrics.md."""
+    """The content of docs/reference/metrics.md."""
     lines = [
         "# Metrics",
         "",
@@ -62,12 +62,12 @@ def metrics_page() -> str:
 
 
 def _markdown(doc: str) -> str:
-    """A docstring with its formulas as the manual writes them."""
+    """A docstring with formulas in the manual's syntax."""
     return re.sub(r"\\\((.*?)\\\)", r"$\1$", doc, flags=re.DOTALL)
 
 
 def pages(docs: Path) -> dict[Path, str]:
-    """The generated pages of the manual."""
+    """The generated pages of the manual by path."""
     made = {docs / "reference/metrics.md": metrics_page(), docs / "reference/keys.md": keys_page()}
     for section in (QUEUES, APPLICATIONS, IMPAIRMENTS):
         made[docs / f"reference/{section.plural}.md"] = kinds_page(section)
@@ -75,7 +75,7 @@ def pages(docs: Path) -> dict[Path, str]:
 
 
 def kinds_page(section: Section) -> str:
-    """The kinds of one part of a study."""
+    """The page with the kinds of one part of a study."""
     lines = [
         f"# {section.plural.capitalize()}",
         "",
@@ -113,13 +113,13 @@ A table with a `kind` or a `profile` has further keys: see [queues](queues.md), 
 
 
 def keys_page() -> str:
-    """docs/reference/keys.md: a section for each table of a study file and of claims.toml."""
+    """The content of docs/reference/keys.md: a section for each table of a study file and of claims.toml."""
     claims = Claims.model_json_schema()
     return KEYS + "".join([*_sections(json_schema(), "study"), *_sections(claims, "claims")])
 
 
 def _sections(schema: Schema, file: str) -> Iterator[str]:
-    """The sections of one file: its own keys first, then each table where it is first reached."""
+    """The sections of one file: its top-level keys, then each table where it is first reached."""
     yield _section(f"`{file}.toml`", f"{file}", file, schema)
     for name, place in _places(schema).items():
         yield _section(f"`{place}`", f"{file}-{name.lower()}", file, schema["$defs"][name])
@@ -136,7 +136,7 @@ def _section(title: str, anchor: str, file: str, table: Schema) -> str:
 
 
 def _places(schema: Schema) -> dict[str, str]:
-    """Where each table is first reached, as a heading of TOML: "[[topology.links]]"."""
+    """The TOML heading under which each table is first reached, as "[[topology.links]]"."""
     found: dict[str, str] = {}
 
     def visit(path: str, table: Schema) -> None:
@@ -152,7 +152,7 @@ def _places(schema: Schema) -> dict[str, str]:
 
 
 def _references(about: Schema, many: bool = False, named: bool = False) -> Iterator[tuple[str, bool, bool]]:
-    """The tables that a key takes: their definition, whether in a list, and whether each has a name."""
+    """The tables that a key accepts: definition, whether in a list, and whether by name."""
     if "$ref" in about:
         yield about["$ref"].rpartition("/")[2], many, named
     for one in (*about.get("anyOf", ()), *about.get("oneOf", ())):
@@ -163,12 +163,12 @@ def _references(about: Schema, many: bool = False, named: bool = False) -> Itera
         yield from _references(one, many, True)
 
 
-#: What the types of JSON are called; all of them together are a value.
+#: The names of JSON's types; a key that accepts all of them takes any value.
 _TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
 
 
 def _type(about: Schema, file: str) -> str:
-    """What a key takes, in words; tables are links to their sections."""
+    """The values that a key accepts, in words; tables are links to their sections."""
     if "$ref" in about:
         return f"[table](#keys-{file}-{about['$ref'].rpartition('/')[2].lower()})"
     if parts := [*about.get("anyOf", ()), *about.get("oneOf", ())]:
@@ -191,7 +191,7 @@ def _type(about: Schema, file: str) -> str:
 
 
 def _is_implied(about: Schema) -> bool:
-    """Whether it is no value, or a reference to a parameter, which any key of the model takes."""
+    """Whether an alternative is null, or a reference to a parameter, which all keys of the model accept."""
     return about.get("type") == "null" or about.get("pattern") == r"^(\$|=)"
 
 

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def files(*paths: str, new: bool = True) -> list[Path]:
-    """The files of git, or those that match; with `new`, also those that it would add."""
+    """The files that git tracks, below these paths if given; with `new`, also those that git would add."""
     others = ["--others", "--exclude-standard"] if new else []
     command = ["git", "ls-files", "--cached", *others, "--", *paths]
     names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()

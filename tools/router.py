@@ -1,7 +1,7 @@
 """Build the router with one of Cargo's profiles, as a program and as a library: `router.py PROFILE FOLDER`.
 
-Both are copied to the folder. The Python module is selected, too, though nothing of it is built: Cargo then
-chooses the module's features, and the crates that the two share are compiled once (docs/decisions/set-up.md).
+Both are copied to the folder. The Python module is selected as well, but not built: Cargo then uses the
+module's features, so that crates of both are compiled only once (docs/decisions/set-up.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def build(profile: str, folder: Path, target: Path | None = None) -> None:
     cargo = ["cargo", "build", "--locked", "--quiet", "--profile", profile, "--target-dir", str(target)]
     if failed := subprocess.run([*cargo, *PACKAGES, "--bin", PROGRAM], cwd=ROOT).returncode:
         raise SystemExit(f"router: cargo failed with {failed}")
-    # Cargo leaves a library there that only a program asked for.
+    # Cargo leaves a library in `deps` if only a program was requested.
     for built in (target / profile / PROGRAM, target / profile / "deps" / LIBRARY):
         shutil.copy(built, folder)
 

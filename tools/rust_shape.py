@@ -1,8 +1,8 @@
-"""Find what has outgrown its place in the crates: `make check`.
+"""Check the structure of the crates: `make check`.
 
-A file has at most 500 lines and a function 60. No function takes two truth values, which a caller would
-confuse, apart from keyword arguments of Python. No comment describes an item by another that is itself
-described by a third ("As [`x`]"). No two files of a crate import each other in a circle.
+A file has at most 500 lines, and a function 60. No function has two boolean parameters, which callers would
+confuse, except for keyword arguments of Python. No comment refers to an item whose own comment refers to a
+third ("As [`x`]"). The files of a crate do not import each other in a cycle.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from repository import ROOT
 
 CRATES = ROOT / "crates"
 MOST_LINES, LONGEST = 500, 60
-#: Files and modules that are compiled for tests only.
+#: Files and modules that are compiled only for tests.
 TESTS = re.compile(r"(^|/)(tests|scripts|properties|fuzz|comparison|testing|test_packet)(/|\.rs$)")
 FUNCTION = re.compile(r"^( *)(?:pub(?:\([a-z: ]+\))? )?(?:const |unsafe |extern \"C\" )*fn (\w+)")
 AS = re.compile(r"\s*//[/!] As \[`(?:\w+::)*(\w+)`\]")
@@ -26,7 +26,7 @@ Module = tuple[str, ...]
 
 
 def complaints() -> Iterator[str]:
-    """What is too long or hard to read, and what imports itself."""
+    """A message for each violation."""
     for crate in sorted(path for path in CRATES.iterdir() if path.is_dir()):
         for path in sorted((crate / "src").rglob("*.rs")):
             text, where = path.read_text(encoding="utf-8"), str(path.relative_to(CRATES))
@@ -39,13 +39,13 @@ def complaints() -> Iterator[str]:
 
 
 def product(text: str) -> str:
-    """A file without its module of tests."""
+    """The text of a file before its module of tests."""
     tests = re.search(r"^#\[cfg\(test\)\]\nmod \w+ \{$", text, re.MULTILINE)
     return text[: tests.start()] if tests else text
 
 
 def _functions(lines: list[str]) -> Iterator[str]:
-    """Functions that are too long, or take more than one truth value that no trait asks for."""
+    """Functions that are too long, or have several boolean parameters that no trait requires."""
     is_of_trait = False
     for number, line in enumerate(lines):
         if line.startswith("impl"):
@@ -83,7 +83,7 @@ def _chains() -> Iterator[str]:
 
 
 def circles(crate: Path) -> Iterator[list[str]]:
-    """Sets of files of a crate that import each other in a circle."""
+    """Sets of files of a crate that import each other in a cycle, as module names."""
     files = {
         _module(path.relative_to(crate / "src")): path
         for path in (crate / "src").rglob("*.rs")
@@ -135,7 +135,7 @@ def _resolved(name: Module, module: Module) -> Module:
 
 
 def _components(nodes: Iterable[Module], edges: dict[Module, set[Module]]) -> Iterator[list[Module]]:
-    """Strongly connected sets of more than one node: those that reach each other."""
+    """Strongly connected components of more than one node."""
     reached: dict[Module, set[Module]] = {}
     for node in nodes:
         seen, frontier = set[Module](), [node]

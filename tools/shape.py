@@ -1,11 +1,11 @@
-"""Find what has outgrown its place in the Python packages: `make check`.
+"""Check the structure of the Python packages: `make check`.
 
-A file has at most 500 lines and a function 60. A class has a name of its own, and so has a file, except
-those that Python names (`__init__.py`, `__main__.py`) and commands, which are named after what they run. A
-function that other modules may call is not named by a preposition or a participle alone; a property may be.
-In the packages of WITHOUT_OF none is named `labels_of` or `of_packets` either. In the core no variable is
-named `one`, `found`, `known` or `made`, and the core has at most CORE_LINES lines.
-A name that begins with an underscore is not imported by another package.
+A file has at most 500 lines, and a function 60. Names of classes and files are unique, except for files that
+Python names (`__init__.py`, `__main__.py`) and commands, which are named after what they run. A public
+function's name is not a bare preposition or participle; a property's may be. In the packages of WITHOUT_OF,
+names such as `labels_of` or `of_packets` are not allowed either. In the core no variable is named `one`,
+`found`, `known` or `made`, and the core has at most CORE_LINES lines. Names with a leading underscore are not
+imported by other packages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from repository import ROOT
 
 PACKAGES = (ROOT / "python" / "cwndlab", ROOT / "linux" / "cwndlab_linux")
 MOST_LINES, LONGEST = 500, 60
-#: Modules of commands, and packages of such.
+#: Modules and packages of commands.
 COMMANDS = {"command", "commands", "cli"}
 #: Names that do not say what a function does.
 BARE = re.compile(
@@ -29,12 +29,12 @@ BARE = re.compile(
     "|without|kept|made|ran|said|told|held|written|drawn|(?!embed)[a-z]+[^e]ed"
 )
 
-#: The packages of the core, and the lines that it has at most, with the package's front and `api.py`.
+#: The packages of the core, and its most lines, `__init__.py` and `api.py` of the package included.
 CORE = {"base", "records", "metrics", "stats", "study", "plan", "runs", "report", "results", "cli"}
 CORE_LINES = 27_000
 #: Names that do not say what a variable holds.
 VAGUE = {"one", "found", "known", "made"}
-#: Packages whose functions all have a verb; the others follow one by one.
+#: Packages in which every function's name must have a verb.
 WITHOUT_OF = CORE | {
     "live",
     "notebook",
@@ -48,7 +48,7 @@ OF = re.compile("[a-z]+_of|of_[a-z_]+")
 
 
 def complaints() -> Iterator[str]:
-    """What is too long, and what has the name of another."""
+    """A message for each violation."""
     named: dict[str, list[str]] = defaultdict(list)
     core_lines = 0
     for package, path in ((one, path) for one in PACKAGES for path in sorted(one.rglob("*.py"))):
@@ -81,7 +81,7 @@ def _is_of_core(package: Path, path: Path) -> bool:
 
 
 def _vague_names(tree: ast.Module) -> set[str]:
-    """The variables and arguments of functions whose names say nothing; a class may have such a field."""
+    """Vague names of variables and parameters in functions; fields of classes may have them."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
     inside = (node for function in functions for node in ast.walk(function))
     names = {node.arg if isinstance(node, ast.arg) else getattr(node, "id", "") for node in inside}
@@ -89,7 +89,7 @@ def _vague_names(tree: ast.Module) -> set[str]:
 
 
 def _private_names(tree: ast.Module) -> Iterator[str]:
-    """What a file imports that is private to another package; `_core` is public."""
+    """Names that a file imports although they are private to another package; `_core` is public."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").startswith("cwndlab"):
             for name in (f"{node.module}.{alias.name}" for alias in node.names):
@@ -99,7 +99,7 @@ def _private_names(tree: ast.Module) -> Iterator[str]:
 
 
 def _bare_names(tree: ast.Module, bare: re.Pattern[str]) -> Iterator[str]:
-    """Functions of a module and of its classes with such a name, apart from metrics, which studies name."""
+    """Functions of modules and classes with a name that `bare` matches, except properties and metrics."""
     for owner in ast.walk(tree):
         for node in owner.body if isinstance(owner, ast.Module | ast.ClassDef) else ():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and bare.fullmatch(node.name):

@@ -1,8 +1,8 @@
-"""`make trust`: the page "How far to trust it", of every number that others measured on real hosts.
+"""`make trust`: the page "How far to trust it", with every number that others measured on real hosts.
 
-Takes the folders that `cwndlab run` wrote for the studies in `TESTBEDS`. Each of their published numbers
-becomes a row: what was measured, what the simulator gives, and whether the two are within 10 %, or ours lies
-where a further trial of the testbed would. Causes of the others are in `docs/evidence/trust-causes.toml`.
+The input are folders that `cwndlab run` wrote for the studies in `TESTBEDS`. Each published number becomes a
+row: the measured and the simulated value, and whether they differ by at most 10 %, or the simulated one lies
+where a further trial of the testbed would. `docs/evidence/trust-causes.toml` explains the others.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ CAUSES = ROOT / "docs/evidence/trust-causes.toml"
 UNEXPLAINED = "No cause found"
 PICTURE = ROOT / "docs/images/trust.svg"
 WITHIN = 0.1
-#: A second testbed for what CloudLab measured: shown, but not counted.
+#: A second testbed for CloudLab's measurements, shown but not counted.
 SECOND = "FABRIC: many flows"
-#: Studies of measurements on hosts, and the testbeds of their tables by how the tables' names begin.
+#: For each study of measurements on hosts: the testbed of each table, by the start of the table's name.
 TESTBEDS = {
     "bbr-shared": {"": "FABRIC: BBR next to CUBIC or Reno"},
     "many-flows": {"cloudlab": "CloudLab: many flows", "fabric": SECOND},
@@ -50,7 +50,7 @@ TESTBEDS = {
 
 
 class Row(NamedTuple):
-    """A number that others measured, and ours."""
+    """A number that others measured, and the simulated one."""
 
     testbed: str
     study: str
@@ -63,16 +63,16 @@ class Row(NamedTuple):
     high: float
     unit: str
     scatter: float
-    """Half the width of where 95 % of further trials would lie; NaN where the trials are not published."""
+    """Half the width of the range of 95 % of further trials; NaN if the trials are not published."""
 
     @property
     def difference(self) -> float:
-        """Ours, relative to what was measured."""
+        """The simulated number relative to the measured one, minus 1."""
         return self.here / self.measured - 1
 
     @property
     def outcome(self) -> str:
-        """Whether the two agree: within 10 %, within the testbed's scatter, or neither."""
+        """Whether both agree: within 10 %, within the testbed's scatter, or neither."""
         if abs(self.difference) <= WITHIN:
             return "within 10 %"
         inside = not math.isnan(self.scatter) and abs(self.here - self.measured) <= self.scatter
@@ -80,7 +80,7 @@ class Row(NamedTuple):
 
 
 def scatter_of(table: JudgedTable, cell: JudgedCell, folder: Path) -> float:
-    """Half the width of the 95 % prediction interval of one more trial, by the published trials."""
+    """Half the width of the 95 % prediction interval of a further trial; NaN if it is unknown."""
     name, column = table.spec.published, table.column(cell).published
     assert name is not None and column is not None
     for line in read_published(folder, name, table.id, []):
@@ -95,7 +95,7 @@ def scatter_of(table: JudgedTable, cell: JudgedCell, folder: Path) -> float:
 
 
 def described(table: JudgedTable, cell: JudgedCell) -> str:
-    """What the number is: its column and its row."""
+    """A description of a number: its column and its row."""
     column = table.column(cell)
     where = ", ".join(f"{axis} {label(v)}" for axis, v in zip(table.spec.rows, cell.row, strict=True))
     group = f"{column.group}, " if column.group else ""
@@ -139,23 +139,23 @@ def rows_of(folder: str) -> Iterator[Row]:
 
 
 def short(row: Row) -> str:
-    """What the number is, with its table."""
+    """A description of a number with its table."""
     return f"`{row.table}` {row.what}"
 
 
 def percent(part: int, whole: int) -> str:
-    """A share in whole per cent."""
+    """A share as a whole percentage."""
     return f"{100 * part / whole:.0f} %"
 
 
 def counts(rows: Sequence[Row]) -> tuple[int, int, int]:
-    """How many are within 10 %, within the testbed's scatter only, and neither."""
+    """Counts of the rows within 10 %, only within the testbed's scatter, and outside of both."""
     outcomes = [row.outcome for row in rows]
     return outcomes.count("within 10 %"), outcomes.count("within its scatter"), outcomes.count("outside")
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
-    """The table of testbeds."""
+    """The lines of the table of testbeds."""
     lines = [
         "| testbed | numbers | within 10 % | within its scatter only | outside |",
         "|---|---|---|---|---|",
@@ -190,7 +190,7 @@ HEAD = ["| number | measured | here (95 % interval) | difference | |", "|---|---
 
 
 def second(rows: Sequence[Row]) -> list[str]:
-    """How far the second testbed is from the first, and from the simulator."""
+    """A paragraph that compares the second testbed with the first and the simulator; empty without it."""
     first = {(r.table.partition("-")[2], r.what): r.measured for r in rows if r.table.startswith("cloudlab")}
     mine = [row for row in rows if row.testbed == SECOND]
     if not mine:
@@ -207,7 +207,7 @@ def second(rows: Sequence[Row]) -> list[str]:
 
 
 def causes(rows: Sequence[Row]) -> list[tuple[str, int, str]]:
-    """The causes of the numbers outside, each with their count and its text; last, those without a cause."""
+    """The causes of the numbers outside, with count and text; numbers without a known cause come last."""
     known = tomllib.loads(CAUSES.read_text(encoding="utf-8"))["causes"]
     left = [row for row in rows if row.outcome == "outside"]
     found = []
@@ -226,7 +226,7 @@ def _is_of(row: Row, part: dict[str, str]) -> bool:
 
 
 def page(rows: Sequence[Row]) -> str:
-    """How many numbers are near, and why the others are not."""
+    """The page with the counts and the causes of numbers outside."""
     everything, rows = rows, [row for row in rows if row.testbed != SECOND]
     near, inside, outside = counts(rows)
     n, explained = len(rows), causes(rows)
@@ -252,7 +252,7 @@ def page(rows: Sequence[Row]) -> str:
 
 
 def numbers(rows: Sequence[Row]) -> str:
-    """Every number, those outside first, with their causes."""
+    """The page with every number and the causes of those outside."""
     counted = [row for row in rows if row.testbed != SECOND]
     lines = [
         *("# Numbers that others measured", ""),
@@ -271,7 +271,7 @@ def numbers(rows: Sequence[Row]) -> str:
 
 
 def picture(rows: Sequence[Row]) -> str:
-    """Simulated against measured on logarithmic scales, with lines at equality and 10 % off it."""
+    """The simulated against the measured numbers on logarithmic scales, with lines at equality and ±10 %."""
     shown = [r for r in rows if r.measured > 0 and r.here > 0 and r.testbed != SECOND]
     names = list(dict.fromkeys(row.testbed for row in shown))
     low = 0.8 * min(min(r.measured, r.here) for r in shown)
@@ -296,7 +296,7 @@ def picture(rows: Sequence[Row]) -> str:
 
 
 def main(folders: Sequence[str]) -> None:
-    """Writes the pages and the figure of the runs in these folders."""
+    """Write the pages and the figure for the runs in these folders."""
     rows = [row for folder in folders for row in rows_of(folder)]
     PAGE.write_text(page(rows), encoding="utf-8")
     NUMBERS.write_text(numbers(rows), encoding="utf-8")

@@ -1,14 +1,13 @@
-"""Install wheels in a new virtual environment and use them there, as their user would: `make try-wheel`.
+"""Install wheels in a new virtual environment and use them like a user: `make try-wheel`.
 
-The core has every file of its package that git knows, the engine for pages, and licences; from it
-`cwndlab run rfc2416` runs in the simulator. With the wheel of the kernels' side, which has the router, it
-then runs on the kernel in virtual time where this machine has one.
+The core's wheel must contain every tracked file of its package, the engine for pages, and licences; `cwndlab
+run rfc2416` must run in the simulator. With the wheel of the kernel backends, which contains the router, it
+must also run on the kernel in virtual time, if this machine supports that.
 
-Of a source distribution only the contents are checked: every file of the package and of the crates that it is
-built from, and a lock file that needs no change.
+Of a source distribution, only the contents are checked: every tracked file of the package and its crates, and
+a lock file that needs no change.
 
-Usage: try_wheel.py WHEEL|SDIST … [--offline]; --offline takes dependencies from the environment that runs
-this.
+Usage: try_wheel.py WHEEL|SDIST … [--offline]; --offline takes dependencies from the current environment.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ import repository
 from repository import ROOT
 
 ONE_CELL = ["--set", "grid=minute", "--set", "variant=tahoe", "--set", "iw=4", "--set", "size=as-traced"]
-#: What a build adds to the files in git.
+#: Files that a build adds to the tracked ones.
 BUILT = ["report/live/engine.wasm.gz", "report/live/engine.txt", "THIRD-PARTY.txt"]
 ROUTER = "cwndlab_linux/cwndlab-router"
 KERNELS = [ROUTER, "cwndlab_linux/libcwndlab_live.so", "cwndlab_linux/THIRD-PARTY.txt"]
@@ -35,17 +34,17 @@ LICENCES = ("/LICENSE-APACHE", "/LICENSE-MIT")
 
 
 def tracked(*paths: str) -> list[str]:
-    """The names of the files that git tracks below these paths."""
+    """The names of the tracked files below these paths."""
     return [path.relative_to(ROOT).as_posix() for path in repository.files(*paths, new=False)]
 
 
 def is_kernels(wheel: Path) -> bool:
-    """Whether it is the wheel of the kernels' side."""
+    """Whether this is the wheel of the kernel backends."""
     return wheel.name.startswith("cwndlab_linux-")
 
 
 def missing(wheel: Path) -> Iterator[str]:
-    """What should be in the wheel and is not."""
+    """What the wheel lacks."""
     core = not is_kernels(wheel)
     tree = "python/cwndlab" if core else "linux/cwndlab_linux"
     wanted = [name.partition("/")[2] for name in tracked(tree)]
@@ -62,7 +61,7 @@ def missing(wheel: Path) -> Iterator[str]:
 
 
 def missing_sources(sdist: Path) -> Iterator[str]:
-    """What should be in the source distribution and is not."""
+    """What the source distribution lacks."""
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(sdist) as file:
             file.extractall(folder, filter="data")
@@ -71,7 +70,7 @@ def missing_sources(sdist: Path) -> Iterator[str]:
         wanted = tracked("python", "pyproject.toml", "LICENSE-APACHE", "LICENSE-MIT", *crates)
         lacks = [name for name in wanted if not (root / name).exists()]
         yield from lacks
-        if not lacks:  # fails if a crate is missing, or if the lock file does not fit those that are there
+        if not lacks:  # fails if a crate is missing, or if the lock file does not match
             run(["cargo", "metadata", "--locked", "--format-version", "1"], cwd=root)
 
 
@@ -85,7 +84,7 @@ def run(command: Sequence[str | Path], cwd: Path | None = None, env: dict[str, s
 
 
 def use(core: Path, kernels: Path | None, offline: bool, folder: Path) -> None:
-    """Install the core in `folder` and run a study from there; then the kernels' side, and run it on one."""
+    """Install the core in `folder` and run a study; then install the kernel backends and use one."""
     fresh = folder / "venv"
     run([sys.executable, "-m", "venv", "--without-pip", fresh])
     scripts = fresh / ("Scripts" if os.name == "nt" else "bin")
@@ -93,7 +92,7 @@ def use(core: Path, kernels: Path | None, offline: bool, folder: Path) -> None:
     here = {key: value for key, value in os.environ.items() if not key.startswith(("CWNDLAB", "PYTHON"))}
     if offline:
         pip += ["--no-deps", "--no-compile"]
-        # A folder on this path brings its packages, but not the `.pth` files that lead to the working tree.
+        # A folder on this path provides its packages, but not the `.pth` files that lead to the working tree.
         here["PYTHONPATH"] = sysconfig.get_path("purelib")
     run([*pip, core])
     found = "import cwndlab, sys; sys.exit(not cwndlab.__file__.startswith(sys.prefix))"
@@ -123,7 +122,7 @@ def use(core: Path, kernels: Path | None, offline: bool, folder: Path) -> None:
 
 
 def main() -> None:
-    """Check the contents, then use them."""
+    """Check the contents, then use the wheels."""
     paths = [Path(word).resolve() for word in sys.argv[1:] if not word.startswith("--")]
     for path in paths:
         if lacks := list(missing(path) if path.suffix == ".whl" else missing_sources(path)):

@@ -1,9 +1,9 @@
-"""Count the modules and the returns on the way from a study.toml to its report: `python tools/walk.py`.
+"""Count the modules, and the returns, on the way from a study.toml to its report: `python tools/walk.py`.
 
-A study of one cell is run by `cwndlab run`, and each call between modules of the core is followed. A
-module is on the walk if a call into it leads on to at least five others: a module that only answers is not
-passed through. `base` is left out, as every module uses it. A return is a call that enters a package that was
-left before.
+`cwndlab run` runs a study of one cell, and each call between modules of the core is recorded. A module is on
+the way if a call into it leads to at least five other modules; modules that only return a result are not.
+`base` is excluded, because every module uses it. A return is a call that enters a package that was left
+before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from repository import ROOT
 
 PACKAGE = ROOT / "python" / "cwndlab"
 CORE = {"records", "metrics", "stats", "study", "plan", "runs", "report", "results", "cli", "api"}
-#: A call into a module on the walk leads on to so many others.
+#: A call puts a module on the way if it leads to at least this many other modules.
 LEADS_TO = 5
 STUDY = """
 title = "One cell"
@@ -30,7 +30,7 @@ run = { duration = "2s", replicates = 3 }
 
 
 class Call(NamedTuple):
-    """A call from one module into another, and the modules that it led on to."""
+    """A call from one module into another, and the modules that it led to."""
 
     module: str
     function: str
@@ -38,7 +38,7 @@ class Call(NamedTuple):
 
 
 class Walk:
-    """The calls between modules of the core, in order; set by `sys.setprofile`."""
+    """The calls between modules of the core, in order; recorded by `sys.setprofile`."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
@@ -46,7 +46,7 @@ class Walk:
         self._imports = 0
 
     def follow(self, frame: FrameType, event: str, _: object) -> None:
-        """Notes a call or a return; what runs while a module is imported is no part of the walk."""
+        """Records a call or a return; code that runs during the import of a module is ignored."""
         code = frame.f_code
         if event not in ("call", "return"):
             return
@@ -72,11 +72,11 @@ class Walk:
 
     @property
     def rooms(self) -> list[Call]:
-        """The calls on the walk, in order."""
+        """The calls into modules on the way, in order."""
         return [call for call in self.calls if len(call.led_to) >= LEADS_TO]
 
     def returns(self) -> Iterator[Call]:
-        """The calls on the walk that enter a package that was left before."""
+        """The calls on the way that enter a package that was left before."""
         left: set[str] = set()
         here = ""
         for call in self.rooms:
@@ -89,7 +89,7 @@ class Walk:
 
 
 def _module(code: CodeType) -> str | None:
-    """The module of a function of the core, as "study/document"; None for any other."""
+    """The module of a function of the core, as "study/document"; None for other functions."""
     file = Path(code.co_filename)
     if file.suffix != ".py" or not file.is_relative_to(PACKAGE):
         return None
@@ -98,7 +98,7 @@ def _module(code: CodeType) -> str | None:
 
 
 def walk() -> Walk:
-    """Runs the study and follows its way."""
+    """Runs the study and records its calls."""
     from cwndlab.cli import app
 
     made = Walk()

@@ -1,12 +1,12 @@
 """Build the wheels: build/dist/cwndlab-….whl and, on Linux, build/dist/cwndlab_linux-….whl.
 
-The first holds the engine, the engine that reports carry, the shipped studies and packs, the second the
-kernels' side with its router; each has the licences of everything that is linked into it.
+The first contains the engine, the engine for pages, and the shipped studies and packs; the second, the kernel
+backends with the router. Each contains the licences of everything linked into it.
 
-The engine is built once with counters, runs cells of every shipped study, and is built again with these
-counts (profile-guided optimization). Results are the same to the byte. This needs the `llvm-profdata` of
-rustc's own LLVM: `rustup component add llvm-tools`. `--plain` builds without counts, `--out DIR` writes
-elsewhere, and `--profile release` builds quickly, as `make setup` does.
+For profile-guided optimization, the engine is built with counters, runs cells of every shipped study, and is
+built again with the counts. Results are equal to the byte. This needs the `llvm-profdata` of rustc's own
+LLVM: `rustup component add llvm-tools`. `--plain` builds without counts, `--out DIR` writes elsewhere, and
+`--profile release` builds quickly, as `make setup` does.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ WORK = ROOT / "build" / "pgo"
 PACKAGE = ROOT / "python" / "cwndlab"
 KERNELS = ROOT / "linux" / "cwndlab_linux"
 LICENCES = "THIRD-PARTY.txt"
-#: Cells of each study that are run to count, and the most events of a run: some cells send 10^9
-#: packets, and would outweigh the rest.
+#: Cells of each study to run for the counts, and most events of a run: some cells send 10^9 packets and would
+#: outweigh the rest.
 CELLS, EVENTS = 12, 1_000_000
 
 TRAINING = f"""
@@ -68,7 +68,7 @@ def run(command: Sequence[str | Path], flags: str = "", **environment: str) -> s
 
 
 def profdata() -> Path:
-    """The `llvm-profdata` that belongs to rustc: another LLVM's cannot read its profiles."""
+    """The path of rustc's own `llvm-profdata`: another LLVM's cannot read its profiles."""
     root = Path(run(["rustc", "--print", "sysroot"]).strip())
     found = sorted(root.glob("lib/rustlib/*/bin/llvm-profdata*"))
     if not found:
@@ -79,7 +79,7 @@ def profdata() -> Path:
 
 
 def third_party(*crates: str) -> str:
-    """Every crate that is linked into these, with its licence and the text of it."""
+    """Every crate that is linked into these, with its licence and the licence's text."""
     tree = ["cargo", "tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"]
     linked = {
         tuple(line.split()[:2])
@@ -100,7 +100,7 @@ def third_party(*crates: str) -> str:
 
 
 def install(wheel_folder: Path) -> Path:
-    """The newest wheel of a folder, installed not in place of the working tree."""
+    """Install the newest wheel of a folder into a separate folder, which is returned."""
     site = WORK / "site"
     shutil.rmtree(site, ignore_errors=True)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"]
@@ -109,7 +109,7 @@ def install(wheel_folder: Path) -> Path:
 
 
 def build_kernels(core: Path, out: Path) -> None:
-    """Build the wheel of the kernels' side, for the same platform as the core's wheel."""
+    """Build the wheel of the kernel backends, for the platform of the core's wheel."""
     platform = core.stem.rpartition("-")[2]
     hatch: list[str | Path] = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out]
     with contextlib.chdir(KERNELS.parent):
@@ -117,12 +117,12 @@ def build_kernels(core: Path, out: Path) -> None:
 
 
 def newest(folder: Path) -> Path:
-    """The newest of the core's wheels in a folder."""
+    """The newest wheel of the core in a folder."""
     return max(folder.glob("cwndlab-*.whl"), key=lambda path: path.stat().st_mtime)
 
 
 def main() -> None:
-    """Build once to count (or to know the engine's digest), then build the wheel."""
+    """Build once for the counts (or the engine's digest), then build the wheel."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--plain", action="store_true", help="without profile-guided optimization")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "dist")
@@ -150,7 +150,7 @@ def main() -> None:
         run([sys.executable, ROOT / "tools" / "live.py", "build"], **target)
         run([*maturin, first], f"-Cprofile-generate={counts}" if merge else "", **target)
         site = install(first)
-        shutil.rmtree(counts, ignore_errors=True)  # of build scripts
+        shutil.rmtree(counts, ignore_errors=True)  # counts of build scripts
         module = PACKAGE / "report" / "live" / "engine.wasm.gz"
         if module.exists():
             module.with_name("engine.txt").write_text(run([sys.executable, "-c", STAMP, site]))

@@ -19,7 +19,7 @@ BEGIN, END = "<!-- begin: python -m validation -->", "<!-- end -->"
 
 
 def law_rows() -> Iterator[Row]:
-    """Every law."""
+    """The rows of all comparisons with laws, ns-2's web traffic and kernels."""
     for law in (laws.slow_start, laws.periodic_loss, laws.random_loss, laws.cubic):
         yield from law()
     yield from web.rows()
@@ -35,7 +35,7 @@ def _markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]:
 
 
 def report(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> str:
-    """The README's tables."""
+    """The tables for validation/README.md."""
     lines: list[str] = []
     for group, members in groupby(rows, key=lambda row: row.group):
         head = ("check", "source", "expected", "measured", "off", "tolerance", "passed")
@@ -63,7 +63,7 @@ def report(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> str:
 
 
 def main() -> int:
-    """Exit code 1 if anything is outside its tolerance or unexplained."""
+    """Runs all checks; returns 1 if anything is outside its tolerance or unexplained."""
     rows = list(law_rows())
     for row in rows:
         print("  ".join(row.cells()), flush=True)

@@ -1,4 +1,4 @@
-"""Shipped studies, ns-2's tcpVariants and ECN over step marking against ns-2.35, event by event."""
+"""Comparison with ns-2.35, event by event: shipped studies, ns-2's tcpVariants, and ECN over step marking."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .simulate import table
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden" / "ns2"
 VARIANTS = ("tahoe", "reno", "newreno", "sack", "fack")
-#: Both tools print microseconds; ns-2 reckons in floating point.
+#: Both tools print microseconds; ns-2 computes in floating point.
 TOLERANCE_S = 2e-6
 
 
 @dataclass(frozen=True)
 class Case:
-    """A cell of a study and ns-2's event list of the same scenario."""
+    """A cell of a study, and ns-2's event list of the same scenario."""
 
     golden: str
     study: str
@@ -33,7 +33,7 @@ class Case:
     variant: str
 
     def ours(self) -> tuple[list[Event], float]:
-        """Our event list, and the end of the run (s)."""
+        """The simulator's event list, and the end of the run in seconds."""
         study = _study(self.study)
         cell = next(cell for cell in study.plan().cells if cell.id == self.cell)
         segments = table(_core.run(cell.scenario, study.plan().seed, 0), "segments")
@@ -46,24 +46,24 @@ class Case:
 
 @dataclass(frozen=True)
 class Explained:
-    """Where a case is known to differ from ns-2, and why; ns2_differences.toml."""
+    """A known difference from ns-2 and its cause, from ns2_differences.toml."""
 
     kind: str
     """`order` or `time`."""
     theirs: str
-    """ns-2's event at that place."""
+    """ns-2's event at the difference."""
     cause: str
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A case compared."""
+    """The comparison of a case."""
 
     case: Case
     events: int
     parting: Parting | None
     first_timeout_s: float
-    """ns-2's."""
+    """The time of ns-2's first timeout; infinite if there is none."""
     explained: Explained | None
 
     @property
@@ -76,7 +76,7 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether the lists agree, or part where and how the table of differences says."""
+        """Whether the lists agree, or differ exactly as ns2_differences.toml states."""
         if self.parting is None or self.explained is None:
             return self.parting is None and self.explained is None
         return (self.explained.kind, self.explained.theirs) == (self.parting.kind, str(self.parting.theirs))
@@ -110,7 +110,7 @@ def _duration_s(name: str) -> float:
 
 
 def cases() -> Iterator[Case]:
-    """Every golden, with the cell that it answers."""
+    """Every golden file, with the cell that reproduces it."""
     for variant in VARIANTS:
         for size, windows in (("as-traced", (1, 2, 3, 4, 10)), ("as-written", (1, 4))):
             packet_bytes = 1000 if size == "as-traced" else 1024
@@ -130,7 +130,7 @@ def cases() -> Iterator[Case]:
 
 @cache
 def explanations() -> dict[str, Explained]:
-    """The table of differences: golden -> where it parts and why."""
+    """The known differences by golden file."""
     data = tomllib.loads((HERE / "ns2_differences.toml").read_text())
     causes: dict[str, str] = data.get("causes", {})
     return {
@@ -140,7 +140,7 @@ def explanations() -> dict[str, Explained]:
 
 
 def compare(case: Case) -> Outcome:
-    """Runs the case and finds where it parts from ns-2."""
+    """Runs a case and finds its first difference from ns-2."""
     ours, end_s = case.ours()
     theirs = case.theirs()
     return Outcome(

@@ -1,9 +1,9 @@
-"""One connection of RFC 2415's authors' TCP (ns-2's Agent/TCP/BayFullTcp) next to ours, event by event.
+"""One connection of the TCP of RFC 2415's authors (ns-2's Agent/TCP/BayFullTcp), event by event.
 
-The golden files hold what `ns2/rfc2415_bay.tcl one` printed at the server's link: each packet of data that
-leaves, each acknowledgment that arrives. Without losses both do the same in the same order. Ours is 55 µs
-later, as its SYN and SYN-ACK have the MSS option, four bytes each; ns-2's have none. Acknowledgments that
-wait for the receiver's clock come at the same time in both.
+The golden files contain the output of `ns2/rfc2415_bay.tcl one` at the server's link: each departing data
+packet, and each arriving acknowledgment. Without losses, the simulator produces the same events in the same
+order, 55 µs later, because its SYN and SYN-ACK have the MSS option of four bytes, which ns-2's lack.
+Acknowledgments that wait for the receiver's clock come at the same time in both.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from cwndlab.api import Study
 
 GOLDEN = Path(__file__).parent / "golden" / "ns2"
 OPTIONS_S = 60e-6
-"""Two SYNs with an option of four bytes over 10, 1.5 and 10 Mb/s take 55.5 µs longer."""
+"""Two SYNs with an option of four bytes take 55.5 µs longer over 10, 1.5 and 10 Mb/s."""
 BYTES = 60_000
 
 
 class Event(NamedTuple):
-    """Data sent from an offset, or everything acknowledged up to it."""
+    """Data sent from an offset, or an acknowledgment of everything up to it."""
 
     time_s: float
     event: str
@@ -33,7 +33,7 @@ class Event(NamedTuple):
 
 
 def theirs(name: str) -> list[Event]:
-    """What ns-2 did."""
+    """ns-2's events."""
     with (GOLDEN / f"rfc2415-bay-{name}.csv").open(newline="") as lines:
         return [
             Event(float(time), event, int(at), int(n)) for time, event, at, n in list(csv.reader(lines))[1:]
@@ -41,7 +41,7 @@ def theirs(name: str) -> list[Event]:
 
 
 def ours(iw: int, buffer: int = 25) -> list[Event]:
-    """The same connection of the shipped study: one browser, one object."""
+    """The simulator's events of the same connection in the shipped study: one browser, one object."""
     fixed = {key: {"kind": "fixed", "value": value} for key, value in _FIXED.items()}
     changes = {"webs": 1, "ftps": 0, "parameters.buffer": buffer, "probes.segments_at": "n6"}
     study = Study.load("rfc2415").set(
@@ -69,7 +69,7 @@ _FIXED = {
 
 
 def parting(mine: list[Event], other: list[Event]) -> int | None:
-    """The first event that differs, in what happens or by more than the options explain."""
+    """The index of the first event that differs, or is later than the options explain; None if none is."""
     for place, (a, b) in enumerate(zip(mine, other, strict=False)):
         if a[1:] != b[1:] or abs(a.time_s - b.time_s) > OPTIONS_S:
             return place

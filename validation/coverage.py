@@ -1,8 +1,8 @@
-"""How often the intervals of `cwndlab.stats` contain what they estimate: `python -m validation.coverage`.
+"""Coverage of the intervals of `cwndlab.stats`: `python -m validation.coverage`.
 
-Every method is tried on data of known mean (median, ratio, next run) with 3, 5, 10 and 30 replicates. The
-share of intervals that contain the truth is the coverage; 95 % is claimed. The command prints the table of
-docs/evidence/intervals.md; with `--write` it puts the table there. A test runs it with fewer trials.
+Every method is applied to data with a known mean (median, ratio, next run), with 3, 5, 10 and 30 replicates.
+The coverage is the share of intervals that contain the true value; 95 % is claimed. The command prints the
+table of docs/evidence/intervals.md; `--write` puts it there. A test runs this with fewer trials.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ BEGIN, END = "<!-- made by python -m validation.coverage --write -->", "<!-- end
 
 REPLICATES = (3, 5, 10, 30)
 TRIALS = 2500
-"""Standard error of a coverage of 95 %: 0.44 points."""
+"""The standard error of a coverage of 95 % is then 0.44 percentage points."""
 
 CLAIMED = 0.93
-"""What a method must reach with every number of replicates, unless the table says why it cannot."""
+"""The coverage that a method must reach with every number of replicates, unless the table gives a reason."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A method on one kind of data."""
+    """A method applied to one kind of data."""
 
     method: str
     data: str
     interval: Callable[[np.random.Generator, int], tuple[Interval, float]]
-    """One trial: the interval from n replicates, and what it should contain."""
+    """Runs one trial: returns the interval from n replicates, and the true value."""
     short: str = ""
-    """Why it covers less than claimed."""
+    """Why the coverage is lower than claimed; "" if it is not."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """What ended for one number of replicates."""
+    """The counts of trials for one number of replicates: hits, intervals given, trials, and warnings."""
 
     hits: int
     given: int
@@ -61,7 +61,7 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        """Share of the intervals given that contain the truth; NaN if (almost) none is given."""
+        """Share of the given intervals that contain the true value; NaN if almost none is given."""
         return self.hits / self.given if self.given >= self.trials / 100 else math.nan
 
 
@@ -155,7 +155,7 @@ def _predicted(data: str, draw: Draw, within: Range, runs: int = 1, short: str =
 
 
 def _shared(noise: float, load: Draw) -> Pairs:
-    """Pairs that share the load of each replicate, as common random numbers make them."""
+    """Pairs that share the load of each replicate, like runs with common random numbers."""
 
     def pairs(rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
         common = load(rng, n)
@@ -231,7 +231,7 @@ CASES = (
 
 
 def cover(case: Case, n: int, trials: int) -> Coverage:
-    """Tries a method `trials` times; the seed depends on the case alone."""
+    """Runs `trials` trials of a method; the seed depends only on the case and n."""
     rng = np.random.default_rng([zlib.crc32(f"{case.method}: {case.data}".encode()), n])
     hits = given = warned = 0
     for _ in range(trials):
@@ -245,7 +245,7 @@ def cover(case: Case, n: int, trials: int) -> Coverage:
 
 
 def rows(trials: int) -> Iterator[tuple[Case, tuple[Coverage, ...]]]:
-    """Every case with every number of replicates."""
+    """The coverage of every case with every number of replicates."""
     for case in CASES:
         yield case, tuple(cover(case, n, trials) for n in REPLICATES)
 
@@ -263,14 +263,14 @@ def table(trials: int) -> str:
 
 
 def _why(case: Case, found: Sequence[Coverage]) -> str:
-    """Why a case falls short, and in how many of its trials the interval carries a warning."""
+    """The reason for a low coverage, and the percentages of trials whose interval has a warning."""
     if not case.short:
         return ""
     return f"{case.short}; warned: {', '.join(f'{100 * c.warned / c.trials:.0f}' for c in found)}"
 
 
 def text(found: Coverage) -> str:
-    """A coverage in per cent; in brackets how often an interval is given, where not always."""
+    """A coverage in percent; in parentheses the share of trials with an interval, unless it is 100 %."""
     if math.isnan(found.share):
         return "none"
     given = found.given / found.trials
@@ -278,7 +278,7 @@ def text(found: Coverage) -> str:
 
 
 def main() -> None:
-    """Prints the table, or writes it into the page."""
+    """Print the table, or write it into the page."""
     parser = argparse.ArgumentParser(prog="python -m validation.coverage", description=__doc__)
     parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--write", action="store_true", help="put the table into the page on statistics")

@@ -1,9 +1,9 @@
-"""Whether verdicts tell a wrong model from the right one: `python -m validation.discriminate`.
+"""Test whether verdicts distinguish wrong models from the right one: `python -m validation.discriminate`.
 
-A rule of verdicts is good if deliberately wrong models fail by it. Each model here is the study of a memo
-with one thing wrong that the memo states: another TCP, another queue, another initial window. All go through
-the same verdicts as the study itself. The command prints a table; with `--write` it puts the table into
-docs/evidence/wrong-models.md. A test holds its minimum on fewer cells.
+Rules for verdicts are good if deliberately wrong models fail by them. Each wrong model is the study of a memo
+with one fault that contradicts the memo: another TCP, queue or initial window. All models get the same
+verdicts as the study. The command prints a table; `--write` puts it into docs/evidence/wrong-models.md. A
+test checks a minimum with fewer cells.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RIGHT = "as the study has it"
 REPLICATES = 10
 
 Changes = Mapping[str, Any]
-"""Keys of a study and axes, as `cwndlab run --set` takes them."""
+"""Keys of a study and axes, in the form of `cwndlab run --set`."""
 
 
 class Memo(NamedTuple):
@@ -43,7 +43,7 @@ class Memo(NamedTuple):
     models: Mapping[str, Changes]
 
 
-#: Linux 6 as groups of RFC 2415's Table 6, whose windows are theirs.
+#: Linux 6 for the groups of RFC 2415's Table 6, which keep their initial windows.
 _TODAY = {f"tcp.groups.iw{iw}": {"profile": "linux-6", "initial_window": iw, "nagle": False} for iw in (1, 3)}
 
 MEMOS: tuple[Memo, ...] = (
@@ -163,11 +163,11 @@ class Outcome(NamedTuple):
 
     @property
     def judged(self) -> int:
-        """Numbers with one of the five verdicts that our runs decide."""
+        """The count of numbers with one of the five verdicts that depend on the runs."""
         return sum(self.verdicts[verdict] for verdict in DECIDED)
 
     def row(self) -> list[str]:
-        """The line of the table."""
+        """The cells of the table row."""
         counts = [str(self.verdicts[verdict]) for verdict in (*DECIDED, Verdict.NOT_JUDGED)]
         line = ["–", "–"]
         if self.incompatible is not None:
@@ -187,7 +187,7 @@ HEAD = (
 def outcome(
     memo: Memo, model: str, replicates: int | None = REPLICATES, cells: Changes | None = None
 ) -> Outcome:
-    """Runs one model of a memo, or only some of its cells, and judges it."""
+    """Runs one model of a memo, or only `cells` of it, and judges it."""
     study = Study.load(memo.study)
     changes = {**(memo.cells if cells is None else cells), **memo.models[model]}
     result = cwndlab.run(memo.study, changes=changes, replicates=replicates)
@@ -202,7 +202,7 @@ def outcome(
 
 
 def outcomes(only: Sequence[str] = (), replicates: int = REPLICATES) -> Iterator[Outcome]:
-    """All models of all memos, or of those named."""
+    """The outcomes of all models, for all memos or those in `only`."""
     for memo in MEMOS:
         for model in memo.models if not only or memo.study in only else ():
             yield outcome(memo, model, replicates)
@@ -221,7 +221,7 @@ def table(found: Sequence[Outcome]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the table, and writes it if asked."""
+    """Print the table, and write it if requested."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "studies", nargs="*", choices=[[], *(memo.study for memo in MEMOS)], help="default: all"

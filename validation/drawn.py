@@ -1,4 +1,4 @@
-"""Scenarios drawn at random, on the simulator and on Linux in virtual time (`cwndlab differ`)."""
+"""Random scenarios in the simulator and on Linux in virtual time (`cwndlab differ`)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cwndlab_linux.virtual import doctor, images
 from .row import Row
 
 SCENARIOS, SEED = 20, 1
-#: At least so many of them are the same, by each count.
+#: The least count of equal scenarios, by each measure of agreement.
 LEAST = 19
 
 
 def rows() -> Iterator[Row]:
-    """How many scenarios are the same; nothing where no kernel starts."""
+    """The counts of equal scenarios; nothing if no kernel can be started."""
     reason = doctor.reason_not_virtual()
     if reason is not None:
         print(f"no comparison with Linux: {reason}", file=sys.stderr)

@@ -1,10 +1,10 @@
-"""ECN and RED next to ns-2.35: one flow event by event, and three cells of RFC 2884's kind over replicates.
+"""ECN and RED compared with ns-2.35: one flow event by event, and replicates of three cells.
 
-- `steps`: a flow over a queue that marks each packet which finds three waiting; nothing in it is random.
-  With a limit of four packets, losses and echoes meet in one window.
-- `rows`: an ECN flow and one without next to 2, 5 or 10 without, all of Reno, over RED (5/15, w_q 0.002,
-  max_p 0.1) on a line of 1.5 Mb/s, with ns-2's `wait_` (its default) and without. `ns2/red_ecn.tcl` printed
-  the golden file.
+- `steps`: a flow over a queue that marks each packet that finds three others waiting, without randomness.
+  With a limit of four packets, losses and echoes occur in one window.
+- `rows`: cells like RFC 2884's: an ECN flow and one without, next to 2, 5 or 10 without, all with Reno, over
+  RED (5/15, w_q 0.002, max_p 0.1) at 1.5 Mb/s, with and without ns-2's `wait_` (its default). The golden file
+  is the output of `ns2/red_ecn.tcl`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .simulate import table
 GOLDEN = Path(__file__).parent / "golden" / "ns2" / "red_ecn.csv"
 REPLICATES = 24
 ERRORS = 4.0
-"""Tolerated standard errors: of 42 quantities, one beyond 3 is no surprise."""
+"""Tolerated standard errors: among 42 quantities, one beyond 3 is likely."""
 SEED = 2884
 BEGIN_S, END_S = 20.0, 320.0
-"""When the two flows compared start, and when the run ends."""
+"""The start of the two compared flows, and the end of the run, in seconds."""
 QUANTITIES = (
     ("ecn_kbps", "ECN flow's throughput", "kb/s"),
     ("non_ecn_kbps", "non-ECN flow's throughput", "kb/s"),
@@ -42,12 +42,12 @@ QUANTITIES = (
 )
 TCP = {"profile": "ns2-1998", "mss": "1000B", "ack": "40B", "max_window": "20pkt"}
 Cell = tuple[int, float, bool]
-"""Background flows, max_p, wait."""
+"""Number of background flows, max_p, and `wait`."""
 
 
 @cache
 def steps() -> Study:
-    """The flow over step marking, by variant and limit; CWR as in RFC 2481, on retransmissions too."""
+    """A flow over step marking, by variant and limit; CWR as in RFC 2481, on retransmissions too."""
     return Study.from_dict(
         {
             "title": "ECN over step marking",
@@ -97,7 +97,7 @@ def steps() -> Study:
 
 
 def cell(background: int, max_p: float, wait: bool) -> str:
-    """A cell as JSON, with ns-2's reading of RED."""
+    """The scenario of a cell as JSON, with ns-2's interpretation of RED."""
     red = {
         "kind": "red",
         "limit": "60pkt",
@@ -144,7 +144,7 @@ def _bulk(name: str, **more: Any) -> dict[str, Any]:
 
 
 def measure(scenario: str, replicate: int) -> list[float]:
-    """One replicate's `QUANTITIES`."""
+    """The `QUANTITIES` of one replicate."""
     records = _core.run(scenario, SEED, replicate)
     connections = table(records, "connections")
     order = np.argsort(connections["traffic"].to_numpy(), kind="stable")
@@ -157,7 +157,7 @@ def measure(scenario: str, replicate: int) -> list[float]:
 
 
 def golden() -> dict[Cell, np.ndarray[Any, Any]]:
-    """What ns-2 measured: cell -> one row a seed, the columns of `QUANTITIES`."""
+    """ns-2's measurements by cell: a row for each seed, with `QUANTITIES` as columns."""
     found: defaultdict[Cell, list[list[float]]] = defaultdict(list)
     with GOLDEN.open(newline="") as lines:
         for row in csv.DictReader(lines):
@@ -167,7 +167,7 @@ def golden() -> dict[Cell, np.ndarray[Any, Any]]:
 
 
 def rows() -> Iterator[Row]:
-    """Every quantity of every cell."""
+    """The comparison of every quantity in every cell."""
     for key, theirs in golden().items():
         scenario = cell(*key)
         mine = np.array([measure(scenario, replicate) for replicate in range(REPLICATES)])

@@ -1,4 +1,4 @@
-"""Event lists of a sender, and the first place where two of them part."""
+"""Event lists of a sender, and their first difference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class Event:
-    """Something seen at the sender's link (or a drop in front of the bottleneck); packets count from 1."""
+    """An event at the sender's link, or a drop before the bottleneck; packets count from 1."""
 
     time_s: float
     event: str
@@ -25,7 +25,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Parting:
-    """Where two lists differ: in what happens (`order`), or only in when (`time`)."""
+    """The first difference between two lists: in the events (`order`), or only in their times (`time`)."""
 
     kind: Literal["order", "time"]
     index: int
@@ -34,7 +34,7 @@ class Parting:
 
 
 def read_golden(path: Path) -> list[Event]:
-    """An event list as our Tcl scripts print it."""
+    """The event list that a Tcl script of ns-2 printed."""
     events = []
     for line in path.read_text().splitlines():
         if line.startswith("#") or line == "time_s event packet":
@@ -45,9 +45,9 @@ def read_golden(path: Path) -> list[Event]:
 
 
 def of_segments(segments: pa.Table) -> list[Event]:
-    """The same list of the run's segments: what the observed node sends and hears, and data dropped.
+    """The event list of a run's segments: those that the observed node sends and receives, and dropped data.
 
-    Without a handshake, whose numbers are 0.
+    Segments of the handshake, whose numbers are 0, are omitted.
     """
     events = []
     for row in segments.to_pylist():
@@ -62,9 +62,9 @@ def of_segments(segments: pa.Table) -> list[Event]:
 def first_parting(
     ours: Sequence[Event], theirs: Sequence[Event], tolerance_s: float, end_s: float
 ) -> Parting | None:
-    """The first event that is another in one list, else the first whose times differ beyond the tolerance.
+    """The first event that differs, or else the first with a time beyond the tolerance; None if none.
 
-    Events within the tolerance of the end of the run may be missing in one of the lists.
+    Events within the tolerance of the end of the run may be missing in one list.
     """
     late: Parting | None = None
     for index, (mine, other) in enumerate(zip_longest(ours, theirs)):

@@ -1,8 +1,8 @@
-"""The page on how well `cwndlab fit` finds known paths: `python -m validation.fit_table`.
+"""Measure how well `cwndlab fit` recovers known paths: `python -m validation.fit_table`.
 
-Draws paths, runs a transfer over each in the simulator or, every tenth, on Linux in virtual time, writes it
-as pcapng, and fits that capture. Then compares the fit with the path, and what the fitted study says of BBR
-with BBR on the path. Finished rows are kept in a file, and the same command continues with the rest.
+Random paths each get a transfer in the simulator (every tenth on Linux in virtual time), whose capture is
+fitted. The fit is compared with the path, and the fitted study's prediction for BBR with a run of BBR on the
+path. Finished rows are stored in a file; run the same command again to continue.
 """
 
 from __future__ import annotations
@@ -36,40 +36,40 @@ from .fit_table_page import FINAL, page
 ROOT = Path(__file__).parents[1]
 PAGE, ROWS = ROOT / "docs/evidence/fit-accuracy.md", ROOT / "build/fit-rows.jsonl"
 SECONDS = 20
-#: A buffer holds at least so many packets, and their size in bytes.
+#: The least packets in a buffer, and the size of a packet in bytes.
 FEWEST_PACKETS, PACKET = 6, 1500
-#: The congestion control of the question "what if": in the simulator, and on Linux 6.12, which has version 1.
+#: The congestion control to predict: in the simulator, and on Linux 6.12, which has BBR version 1.
 WHAT_IF, WHAT_IF_LINUX = "bbr3", "bbr1"
-#: One path of so many is run on Linux.
+#: Every how many paths one runs on Linux.
 LINUX_EVERY = 10
 LIMITS = ("network", "network", "network", "network", "network", "network", "short", "reader")
 
 
 @dataclass(frozen=True)
 class TruePath:
-    """A path whose parameters are known, and the transfer over it."""
+    """A path with known parameters, and the transfer over it."""
 
     seed: int
     rate_mbps: float
     rtt_ms: float
-    #: As drawn: `buffer_bytes` has at least a few packets.
+    #: The random value; `buffer_bytes` has at least a few packets.
     buffer_bdp: float
     loss_percent: float
     cc: str
     #: "none", "datagrams" (Poisson) or "tcp", and the datagrams' share of the rate.
     cross: str
     share: float
-    #: The congestion control of the other TCP flow, and its base round trip as a multiple of this one's.
+    #: The other TCP flow's congestion control, and its base round trip as a multiple of the tested flow's.
     rival_cc: str
     rival_rtt: float
-    #: What limits the transfer: "network", "short" (100 segments) or "reader" (it reads at half the rate).
+    #: The limit of the transfer: "network", "short" (100 segments) or "reader" (reads at half the rate).
     limit: str
-    #: Who runs it.
+    #: The backend that runs the transfer.
     backend: str
 
     @classmethod
     def drawn(cls, seed: int) -> TruePath:
-        """One path."""
+        """A random path."""
         rng = random.Random(seed)
         rate, rtt = 2 * 25 ** rng.random(), 10 * 20 ** rng.random()
         buffer = 0.25 * 16 ** rng.random()
@@ -82,31 +82,31 @@ class TruePath:
 
     @property
     def rate_bps(self) -> float:
-        """As the study has it."""
+        """The rate as rounded in the study."""
         return round(self.rate_mbps * 1e3) * 1e3
 
     @property
     def base_s(self) -> float:
-        """As the study has it."""
+        """The base round trip as rounded in the study."""
         return round(self.rtt_ms * 1e3) / 1e6
 
     @property
     def buffer_bytes(self) -> int:
-        """As the study has it."""
+        """The buffer as rounded in the study."""
         return max(round(self.buffer_bdp * self.bdp_bytes), FEWEST_PACKETS * PACKET)
 
     @property
     def bdp_bytes(self) -> float:
-        """What is in flight without a queue."""
+        """The bandwidth-delay product."""
         return self.rate_bps * self.base_s / 8
 
     @property
     def has_whole_packets(self) -> bool:
-        """Whether the buffer holds its packets without a rest, as one that is limited in packets."""
+        """Whether the buffer is a whole number of packets, like one that is limited in packets."""
         return self.buffer_bytes % PACKET == 0
 
     def study(self, cc: str) -> Study:
-        """The transfer with this congestion control."""
+        """The study of the transfer with this congestion control."""
         flow: dict[str, Any] = {"name": "tested", "cc": cc, "start": "0s"}
         if self.limit == "short":
             flow["bytes"] = "145kB"
@@ -141,30 +141,30 @@ class TruePath:
 
 @dataclass
 class Row:
-    """What a fit found of a path."""
+    """The result of a fit for a path."""
 
     path: TruePath
     #: Losses of the flow at a full queue.
     full_losses: int = 0
     reasons: tuple[str, ...] = ()
     law: str = ""
-    #: Whether the fit says that other traffic may be TCP.
+    #: Whether the fit warns that its study explains the capture only in part.
     warned: bool = False
-    #: Estimate over truth less one for rate and buffer, milliseconds for the round trip.
+    #: Relative errors in percent for rate and buffer; for the round trip, milliseconds.
     errors: dict[str, float] = field(default_factory=dict)
-    #: By the draws alone, as hosts of the simulator are exact.
+    #: Whether the draws alone cover the true value; simulated hosts are exact.
     covered: dict[str, bool] = field(default_factory=dict)
-    #: By the whole intervals, which have what hosts add.
+    #: Whether the full intervals, with allowances for hosts, cover the true value.
     covered_on_hosts: dict[str, bool] = field(default_factory=dict)
-    #: Intervals of answers in percent of their middle.
+    #: Widths of the intervals of predictions, in percent of their median.
     widths: dict[str, float] = field(default_factory=dict)
-    #: What of the cross traffic's response the fit says.
+    #: The fitted response of the cross traffic.
     response: str = ""
     cpu_s: float = 0.0
 
 
 def measure(path: TruePath, *, answers: bool = True) -> Row:
-    """Fits the capture of one path; `answers`: and asks the fitted study what if."""
+    """Fits the capture of one path; with `answers`, also predicts the other congestion control."""
     seed, plan = path.seed, path.study(path.cc).plan()
     kernel = find_kernel_executor(RunOptions(backend=path.backend), plan)
     records: Records = (
@@ -179,7 +179,7 @@ def measure(path: TruePath, *, answers: bool = True) -> Row:
         conversation = read(file)[0]
         began = time.process_time()
         stated = StatedParameters()
-        for _ in range(3):  # what a fit lacks is stated, to measure the rest
+        for _ in range(3):  # state what the fit lacks, to measure the rest
             try:
                 fit = fit_conversation(file, conversation, stated, seed=seed, threads=1)
             except FitRefusedError as refused:
@@ -206,7 +206,7 @@ def _stated(path: TruePath, reasons: Iterable[str]) -> StatedParameters:
 
 
 def _full_losses(table: Any) -> int:
-    """Segments of the flow that a full queue dropped."""
+    """The number of the flow's segments that a full queue dropped."""
     drops = [
         (cause, connection)
         for cause, connection in zip(
@@ -239,12 +239,12 @@ def _compare(row: Row, fit: CaptureFit) -> None:
 
 
 def _what_if(row: Row, fit: CaptureFit) -> None:
-    """Whether what the fitted study says of another law covers a run on the path itself."""
+    """Compares the fitted study's prediction for another law with a run on the path itself."""
     path = row.path
     simulated = path.backend == "simulator"
     law = WHAT_IF if simulated else WHAT_IF_LINUX
     true = _answers(path.study(law), path.seed + 1, path.backend)[0]
-    host = {} if simulated else {f"tcp.groups.{FLOW}.max_train_segments": 1}  # what the guest's device takes
+    host = {} if simulated else {f"tcp.groups.{FLOW}.max_train_segments": 1}  # as the guest's device requires
     said = _answers(Study.from_dict(fit.study).set({"cc": law, **host}))
     for name, truth in true.items():
         values = [one[name] for one in said]
@@ -267,12 +267,12 @@ def _answers(study: Study, seed: int | None = None, backend: str = "simulator") 
 
 
 def row_of(found: dict[str, Any]) -> Row:
-    """A row that was kept."""
+    """A row from its stored form."""
     return Row(**{**found, "path": TruePath(**found["path"]), "reasons": tuple(found["reasons"])})
 
 
 def main() -> None:
-    """Makes the page."""
+    """Measure the rows and write the page."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--paths", type=int, default=200)
     parser.add_argument("--seed", type=int, default=39)
@@ -288,12 +288,12 @@ def main() -> None:
 def measure_all(
     paths: Sequence[TruePath], measured: Callable[[TruePath], Row], kept: Path, jobs: int
 ) -> list[Row]:
-    """A row for each path; finished ones are kept in a file, from which the same paths are read again."""
+    """A row for each path; finished rows are stored in a file and read again for the same paths."""
     lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
     rows = {row.path: row for row in map(row_of, map(json.loads, lines))}
     kept.parent.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(jobs) as pool, kept.open("a", encoding="utf-8") as file:
-        # One by one: a path takes a second or a minute.
+        # No chunks, because a path takes between a second and a minute.
         for row in pool.map(measured, [path for path in paths if path not in rows]):
             rows[row.path] = row
             file.write(json.dumps(asdict(row)) + "\n")

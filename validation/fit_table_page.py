@@ -1,4 +1,4 @@
-"""The page on how well `cwndlab fit` finds known paths, of the rows that `fit_table` measures."""
+"""The page on how well `cwndlab fit` recovers known paths, from the rows of `fit_table`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cwndlab.base.writing import markdown_lines
 if TYPE_CHECKING:
     from .fit_table import Row
 
-#: Parameters and answers of a row, and what they are called.
+#: Titles of the parameters and predictions in a row.
 PARAMETERS = {"rate": "rate", "rtt": "base round trip", "buffer": "buffer", "loss": "random loss"}
 ANSWERS = {"goodput": "BBR's goodput", "delay": "BBR's mean queueing delay"}
 UNITS = {"rate": "%", "rtt": "ms", "buffer": "%", "loss": "points", "goodput": "%", "delay": "%"}
-#: The largest median error that is aimed at, and the coverage in percent.
+#: Goals: the largest median errors, and the range of coverage in percent.
 GOALS = {"rate": (2.0, "%"), "rtt": (1.0, "ms"), "buffer": (10.0, "%")}
 COVERAGE = (93, 97)
-#: Reasons for which nothing is fitted, whatever is stated.
+#: Reasons that prevent a fit, whatever is stated.
 FINAL = {"too-short", "held-back", "rate", "place", "queue"}
 
 _CROSS = {"none": "none", "datagrams": "datagrams, Poisson, 10 to 40 %", "tcp": "a CUBIC, Reno or BBR flow"}
@@ -94,7 +94,7 @@ def _about(rows: Sequence[Row], seed: int) -> list[str]:
 
 
 def _groups(rows: Sequence[Row], names: dict[str, str]) -> list[str]:
-    """Errors and coverage by cross traffic and by who ran."""
+    """A table of errors and coverage by cross traffic and by backend."""
     kinds: list[tuple[str, Callable[[Row], bool]]] = [
         *((words, _with_cross(cross)) for cross, words in _CROSS.items()),
         ("all of the simulator", lambda row: row.path.backend == "simulator"),
@@ -133,7 +133,7 @@ def _percent(truths: Sequence[bool]) -> str:
 
 
 def _goals(fitted: Sequence[Row], answered: Sequence[Row]) -> list[str]:
-    """Which goals are reached."""
+    """Paragraphs on which goals are reached."""
     errors = []
     for name, (goal, unit) in GOALS.items():
         size = statistics.median(abs(row.errors[name]) for row in fitted if name in row.errors)
@@ -165,7 +165,7 @@ def _goals(fitted: Sequence[Row], answered: Sequence[Row]) -> list[str]:
 
 def _judged(truths: Sequence[bool]) -> str:
     share = round(100 * statistics.mean(truths))
-    # The scatter of a share that is in the middle of the goal.
+    # Two standard errors of a share that is in the middle of the goal.
     scatter = 200 * math.sqrt(0.95 * 0.05 / len(truths))
     if COVERAGE[0] <= share <= COVERAGE[1]:
         return "reached"
@@ -175,7 +175,7 @@ def _judged(truths: Sequence[bool]) -> str:
 
 
 def _responses(rows: Sequence[Row]) -> list[str]:
-    """What fits say of whether the cross traffic responds."""
+    """A table of the fitted response of the cross traffic."""
     words = {
         "": "no cross traffic",
         "none": "none",

@@ -1,9 +1,9 @@
-"""Captures of others compared with what tcptrace says of them: `python -m validation.goldens FOLDER`.
+"""Compare captures of others with tcptrace's output: `python -m validation.goldens FOLDER`.
 
-The folder is one that you name, such as a clone of blitz/tcptrace, seladb/PcapPlusPlus or
-the-tcpdump-group/tcpdump; nothing is fetched. Every capture below it is explained. Where the folder
-OUTPUTbench next to it has NAME.long, the expected output of `tcptrace -l`, segments with data, their
-bytes and those sent again are compared with it; with `--tcptrace`, with what the installed one prints.
+The folder is the user's, such as a clone of blitz/tcptrace, seladb/PcapPlusPlus or the-tcpdump-group/tcpdump;
+nothing is downloaded. Every capture below it is diagnosed. If OUTPUTbench next to it contains NAME.long, the
+output of `tcptrace -l`, the numbers of data segments, bytes and retransmissions are compared with it; with
+`--tcptrace`, also with an installed tcptrace's.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from cwndlab.base.errors import StudyError
 from cwndlab.base.writing import markdown_lines
 
 REASONS = Path(__file__).with_name("golden_captures.toml")
-#: Names of captures, also compressed.
+#: Suffixes of captures, compressed ones included.
 _NAMES = re.compile(r"\.(pcap|pcapng|cap|dmp|dump|snoop|snp|erf|netm|epeek\d*|tsh|ntar|zst)(\.gz|\.zst)?$")
 _TCPTRACE_S = 60
 
 
 class Side(NamedTuple):
-    """What an end sent."""
+    """Numbers of data segments, bytes and retransmitted segments that an end sent."""
 
     segments: int
     bytes: int
@@ -42,12 +42,12 @@ class Side(NamedTuple):
 
     @property
     def text(self) -> str:
-        """For the table."""
+        """The numbers as a table cell."""
         return f"{self.segments} / {self.bytes} / {self.again}"
 
 
 def ours(conversations: list[Conversation]) -> list[Side]:
-    """What the sender of each connection sent."""
+    """What the sender of each connection sent, according to the diagnosis."""
     found = []
     for one in conversations:
         data = [p for p in one.packets if p.out and p.len and not p.unseen and not p.probe]
@@ -60,7 +60,7 @@ def ours(conversations: list[Conversation]) -> list[Side]:
 
 
 def of_tcptrace(text: str) -> Iterator[list[Side]]:
-    """What each end of each connection sent, by tcptrace's long output."""
+    """What both ends of each connection sent, from tcptrace's long output."""
     for part in re.split(r"^TCP connection \d+:", text, flags=re.M)[1:]:
         columns = {
             name: [int(one) for one in re.findall(rf"{name}: +(\d+)", part)[:2]]
@@ -71,7 +71,7 @@ def of_tcptrace(text: str) -> Iterator[list[Side]]:
 
 
 def compare(conversations: list[Conversation], text: str) -> list[tuple[str, Side, Side]]:
-    """The connections of which the larger side differs: ends, ours, tcptrace's."""
+    """The connections whose larger side differs: title, the diagnosis' side, and tcptrace's."""
     made = ours(conversations)
     theirs = [max(sides, key=lambda side: side.bytes) for sides in of_tcptrace(text)]
     if len(made) != len(theirs):
@@ -90,7 +90,7 @@ def captures(folder: Path) -> list[Path]:
 
 
 def expected(path: Path, *, run: bool) -> str | None:
-    """What tcptrace says of a capture: as kept next to it, or as the installed one prints."""
+    """The output of tcptrace for a capture: a stored one, or that of an installed tcptrace; else None."""
     kept = path.parent / "OUTPUTbench" / f"{path.name}.long"
     if kept.is_file():
         return kept.read_text(errors="replace")
@@ -106,7 +106,7 @@ def expected(path: Path, *, run: bool) -> str | None:
 
 
 def main() -> int:
-    """Prints the table; exit code 1 after a crash, or a difference without a reason."""
+    """Prints the table; returns 1 after a crash, or for a difference without a reason."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tcptrace", action="store_true", help="compare with the installed tcptrace, too")

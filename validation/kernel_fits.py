@@ -1,8 +1,8 @@
 """How often `cwndlab fit` covers the paths of Linux's captures: `python -m validation.kernel_fits --seed 63`.
 
-Each path is drawn as in `fit_table`, run on Linux in virtual time, a third without cross traffic, a third
-next to datagrams and a third next to another TCP flow, written as pcapng and fitted. The command prints the
-table of docs/evidence/fit-captures.md; with `--write` it puts the table there.
+Each random path, as in `fit_table`, is run on Linux in virtual time, written as pcapng and fitted. A third
+has no cross traffic, a third datagrams, and a third another TCP flow. The command prints the table of
+docs/evidence/fit-captures.md; `--write` puts it there.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .page import replace_part
 PAGE, ROWS = ROOT / "docs/evidence/fit-captures.md", ROOT / "build/kernel-fits.jsonl"
 BEGIN, END = "<!-- made by python -m validation.kernel_fits --write -->", "<!-- end of the table -->"
 CROSS = {"none": "none", "datagrams": "datagrams, Poisson", "tcp": "another TCP flow"}
-#: The reason of a row whose fit ended in an error of the program.
+#: The reason for a row whose fit raised an unexpected exception.
 CRASHED = "crashed"
 
 
 def paths(seed: int, count: int) -> list[TruePath]:
-    """Paths that limit their transfers, on Linux, with each kind of cross traffic in turn."""
+    """Paths on Linux that limit their transfers, with each kind of cross traffic in turn."""
     kinds = list(CROSS)
     drawn = (TruePath.drawn(seed * 10_000 + k) for k in range(count))
     return [
@@ -37,7 +37,7 @@ def paths(seed: int, count: int) -> list[TruePath]:
 
 
 def fit_path(path: TruePath) -> Row:
-    """The fit of one path; an error of the program is a row, too."""
+    """The fit of one path; an unexpected exception also yields a row."""
     try:
         return measure(path, answers=False)
     except Exception:
@@ -46,7 +46,7 @@ def fit_path(path: TruePath) -> Row:
 
 
 def table(rows: Sequence[Row]) -> list[str]:
-    """Coverage by cross traffic, in Markdown."""
+    """The coverage by cross traffic, as a Markdown table."""
     lines = []
     for cross, words in [*CROSS.items(), ("", "**all**")]:
         group = [row for row in rows if cross in ("", row.path.cross)]
@@ -68,7 +68,7 @@ def _share(truths: Sequence[bool], *, percent: bool = False) -> str:
 
 
 def responses(rows: Sequence[Row]) -> list[str]:
-    """What fits say of the cross traffic."""
+    """The fitted response of the cross traffic, as a Markdown table."""
     words = {"": "no cross traffic", "none": "datagrams", "as TCP": "TCP", "either": "either"}
     lines = []
     for cross, name in CROSS.items():
@@ -81,7 +81,7 @@ def responses(rows: Sequence[Row]) -> list[str]:
 
 
 def outside(rows: Sequence[Row]) -> list[str]:
-    """The paths without a fit, and those that an interval leaves out."""
+    """A line for each path without a fit, or with a true value outside of an interval."""
     found = []
     for row in rows:
         missed = [
@@ -95,7 +95,7 @@ def outside(rows: Sequence[Row]) -> list[str]:
 
 
 def main() -> None:
-    """Prints the tables."""
+    """Print the tables, and write them if requested."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--paths", type=int, default=60)
     parser.add_argument("--seed", type=int, default=63)

@@ -1,4 +1,4 @@
-"""Closed-form laws of TCP against the simulator."""
+"""Comparison of the simulator with closed-form laws of TCP."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .row import Row
 from .simulate import ACK, MSS, mean_window, one_link, table
 
 WIDE = {"max_window": "1000000pkt", "reduce_from": "cwnd"}
-"""The laws reduce a real-valued window; `ns2-1998` would round it down to whole packets."""
+"""The laws reduce a real-valued window, while `ns2-1998` would round it down to whole packets."""
 
 
 def slow_start_s(segments: int, initial_window: int, rate_bps: float, delay_s: float) -> float:
-    """When the last of `segments` packets has arrived, in slow start without loss, every packet acknowledged.
+    """The arrival time in s of the last of `segments` packets in slow start without loss or delayed ACKs.
 
-    Round r sends IW 2^r packets, and packet i of it (from 0) leaves the link at r RTT + (i + 1) packet times:
-    true as long as a round's packets do not fill the round trip.
+    Round r sends IW 2^r packets, and packet i of the round (from 0) leaves the link at r RTT + (i + 1) packet
+    times. This holds as long as a round's packets do not fill the round trip.
     """
     packet_s, ack_s = MSS * 8 / rate_bps, ACK * 8 / rate_bps
     rtt_s = packet_s + ack_s + 2 * delay_s
@@ -58,17 +58,17 @@ def slow_start() -> Iterator[Row]:
 
 
 def sawtooth_window(every: int) -> float:
-    """Average window between W/2 and W when an epoch's rounds, one segment larger each, hold `every` packets.
+    """The mean window in packets of a sawtooth between W/2 and W whose epochs have `every` packets each.
 
-    An epoch is W/2 + 1 rounds of W/2 to W, and the round of W packets that goes before the loss is noticed:
-    3/8 W^2 + 7/4 W. The law 1.22/sqrt(p) keeps the first term.
+    An epoch has W/2 + 1 rounds of W/2 to W packets, and the round of W packets before the loss is noticed:
+    3/8 W^2 + 7/4 W. The law 1.22/sqrt(p) keeps only the first term.
     """
     peak = (-1.75 + math.sqrt(1.75**2 + 1.5 * every)) / 0.75
     return 0.75 * peak
 
 
 def periodic_loss() -> Iterator[Row]:
-    """Average window of Reno's law when every n-th packet is lost: sqrt(3/2) / sqrt(p)."""
+    """Reno's mean window if every n-th packet is lost: sqrt(3/2) / sqrt(p)."""
     for recovery in ("new-reno", "sack"):
         for every in (100, 400, 1000, 4000, 10000):
             # An epoch is about 0.8 sqrt(n) round trips of 0.1 s; these are at least 60 epochs.
@@ -93,7 +93,7 @@ def periodic_loss() -> Iterator[Row]:
 
 
 def pftk_packets_per_s(p: float, rtt_s: float, rto_s: float, acked_per_ack: int = 1) -> float:
-    """Padhye, Firoiu, Towsley and Kurose (1998), equation 30, for a window that is never limited."""
+    """The throughput of Padhye, Firoiu, Towsley and Kurose (1998), equation 30, for an unlimited window."""
     b = acked_per_ack
     fast = rtt_s * math.sqrt(2 * b * p / 3)
     slow = rto_s * min(1.0, 3 * math.sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
@@ -101,7 +101,7 @@ def pftk_packets_per_s(p: float, rtt_s: float, rto_s: float, acked_per_ack: int 
 
 
 def random_loss() -> Iterator[Row]:
-    """Throughput under independent loss against PFTK; the mean of ten replicates."""
+    """Throughput under independent loss compared with PFTK; the mean of ten replicates."""
     rtt_s, rto_s = 0.1, 1.0
     for p in (0.001, 0.003, 0.01, 0.03):
         window = partial(
@@ -132,7 +132,7 @@ RFC9438_AVERAGE_WINDOWS = {
 
 
 def cubic(rarest: float = 1e-5) -> Iterator[Row]:
-    """CUBIC's average windows under periodic loss, which takes the longer to simulate the rarer it is."""
+    """CUBIC's mean windows under periodic loss, for loss rates of at least `rarest`, which take less time."""
     for rtt_s, windows in RFC9438_AVERAGE_WINDOWS.items():
         for p, expected in windows.items():
             if p < rarest:
@@ -147,8 +147,8 @@ def cubic(rarest: float = 1e-5) -> Iterator[Row]:
                     "recovery": "sack",
                     "sack": True,
                     "window_law": "cubic",
-                    # Slow start ends at the average. Ends from a quarter of it to four times it give -8.7 to
-                    # +1.8 %, as an overshoot is forgotten only over many epochs.
+                    # Slow start ends at the mean window. Thresholds from a quarter of it to four times it
+                    # change the result by -8.7 to +1.8 %, because the overshoot decays over many epochs.
                     "initial_ssthresh_segments": expected,
                     "rto": {"tick": "0ms", "min": "1s"},
                 },
@@ -161,6 +161,6 @@ def cubic(rarest: float = 1e-5) -> Iterator[Row]:
                 unit="packets",
                 expected=expected,
                 measured=measured,
-                # in a window of 12 the round in which the loss is noticed weighs; the RFC leaves it out
+                # in a window of 12, the round before the loss is noticed matters, which the RFC ignores
                 tolerance=0.15 if p == 1e-2 else 0.05,
             )

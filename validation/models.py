@@ -1,8 +1,8 @@
-"""RFC 2415's models next to its tables: `python -m validation.models`.
+"""RFC 2415's models compared with its tables: `python -m validation.models`.
 
-Each model goes through the verdicts of the study: the reconstructed one, that of the authors' code, and both
-with values of the authors' example script in ns-2.35 (`tcl/ex/redlight.tcl`) that the memo contradicts. The
-command prints two tables, ten runs for each cell; `--write` puts them into docs/evidence/rfc2415-findings.md.
+Each model gets the verdicts of the study: the reconstructed one, that of the authors' code, and both with
+values of the authors' example script in ns-2.35 (`tcl/ex/redlight.tcl`) that contradict the memo. The command
+prints two tables, with ten runs for each cell; `--write` puts them into docs/evidence/rfc2415-findings.md.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ def _window(packets: int) -> Changes:
 
 
 def authors() -> Changes:
-    """The changes of the model `authors`, as the study's axis has them."""
+    """The changes of the model `authors`, from the study's axis."""
     [found] = [
         value for value in Study.load("rfc2415").raw["axes"]["model"]["values"] if value["name"] == "authors"
     ]
     return dict(found["set"])
 
 
-#: Values of the script that the memo contradicts.
+#: Values of the script that contradict the memo.
 SCRIPT: dict[str, Changes] = {
     "delays of the script (25, 25, 1 ms)": _DELAYS,
     "maximum window of 26 packets": _window(26),
@@ -65,7 +65,7 @@ SCRIPT: dict[str, Changes] = {
 
 
 def models() -> dict[str, Changes]:
-    """All models: a title and what it changes."""
+    """The changes of all models, by title."""
     found: dict[str, Changes] = {"`reconstructed`": {}, "`authors`": authors()}
     return found | {
         f"{model}, {title}": {**found[model], **SCRIPT[title]} for model in found for title in SCRIPT
@@ -80,7 +80,7 @@ def judged(changes: Changes, replicates: int = REPLICATES) -> Judged:
 
 
 def counts(title: str, model: Judged) -> str:
-    """The line of the first table, as of `discriminate`."""
+    """The row of the first table, in the format of `discriminate`."""
     verdicts = Counter(judgement.verdict for judgement in model.judgements)
     claims = Counter(claim.verdict for claim in model.claims)
     memo = Memo("rfc2415", "RFC 2415, Tables 1 to 6", CELLS, {})
@@ -88,7 +88,7 @@ def counts(title: str, model: Judged) -> str:
 
 
 def by_load(title: str, model: Judged) -> list[str]:
-    """Where a model departs: incompatible numbers by table and web clients, and the mean gains."""
+    """Where a model deviates: incompatible numbers by table and number of web clients, and the mean gains."""
     lines: list[str] = []
     for table in model.grids:
         if not table.id.startswith("table") or len(table.spec.rows) != 2:
@@ -122,7 +122,7 @@ def _means(gains: Sequence[tuple[float, float]]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints both tables, and writes them if asked."""
+    """Print both tables, and write them if requested."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--replicates", type=int, default=REPLICATES)
     parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.name}")

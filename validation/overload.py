@@ -1,10 +1,10 @@
-"""RFC 2415 under overload: the authors' agents on ns-2.35 next to the study's reconstructed model.
+"""RFC 2415 under overload: the authors' agents on ns-2.35 compared with the study's reconstructed model.
 
-The golden files hold ten seeds for each cell. `rfc2415-bay-overload.csv` has the agents as they are, with 32
+The golden files contain ten seeds for each cell. `rfc2415-bay-overload.csv` has the unchanged agents, with 32
 and 64 web clients and the 32/32 mixture of Table 6. `rfc2415-bay-rules.csv` has 64/0, 32/3 and 32/0 with one
 rule changed at a time (`ns2/rfc2415_bay.tcl` explains the rules; `ns2/regenerate_bay` writes both files).
 
-`python -m validation.overload` writes the tables of docs/evidence/rfc2415-findings.md again.
+`python -m validation.overload` updates the tables of docs/evidence/rfc2415-findings.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "evidence" / "rfc2415-findings.md"
 REPLICATES, SEED = 10, 2415
 WAIT_S = 60
-"""A web client waits if its page has taken longer than this at the end."""
+"""A web client counts as waiting if its page has taken longer than this at the end of the run."""
 REPLIES = HERE.parent / "python/cwndlab/studies/rfc2415/sizes/mah-reply-bytes.csv"
 Floats = np.ndarray[Any, Any]
 
@@ -47,15 +47,15 @@ class Cell(NamedTuple):
     iw: str
 
 
-#: The columns of a measurement: page delay, utilization and drop rate, and the clients that wait.
+#: The columns of a measurement: page delay, utilization, drop rate, and number of waiting clients.
 COLUMNS = (*(name for name, _, _ in QUANTITIES), "hung")
-#: The delays of both halves of the mixture.
+#: The page delays of both halves of the mixture.
 HALVES = ("median_page_delay_iw1_s", "median_page_delay_iw3_s")
 
 
 @cache
 def agents(name: str, first: str) -> Mapping[tuple[str, Cell], Floats]:
-    """A golden file: its column `first` and a cell -> a row per seed, `COLUMNS` and perhaps `HALVES`."""
+    """The rows per seed (`COLUMNS`, perhaps `HALVES`) of a golden file, by its column `first` and cell."""
     found: defaultdict[tuple[str, Cell], list[list[float]]] = defaultdict(list)
     with (GOLDEN / f"rfc2415-bay-{name}.csv").open(newline="") as lines:
         for row in csv.DictReader(lines):
@@ -66,7 +66,7 @@ def agents(name: str, first: str) -> Mapping[tuple[str, Cell], Floats]:
 
 
 def model(cell: Cell, changes: Mapping[str, Any], replicates: int = REPLICATES) -> Floats:
-    """The same of the study's model, a row for each replicate."""
+    """The measurements of the study's model: a row for each replicate."""
     scenario = _scenario(cell, changes)
     return np.array([_measure(scenario, replicate, cell.iw) for replicate in range(replicates)])
 
@@ -86,7 +86,7 @@ def _scenario(cell: Cell, changes: Mapping[str, Any]) -> str:
 
 
 def _measure(scenario: str, replicate: int, iw: str) -> list[float]:
-    """`COLUMNS` and, of the mixture, `HALVES`; unfinished pages are left out, as in the script."""
+    """`COLUMNS` and, for the mixture, `HALVES`; unfinished pages are ignored, as in the script."""
     compiled = json.loads(scenario)
     records = _core.run(scenario, SEED, replicate)
     pages = [o for o in pa.table(records.table("objects")).to_pylist() if o["kind"] == "page"]
@@ -111,7 +111,7 @@ def _median(pages: Sequence[Mapping[str, Any]]) -> float:
 
 
 def rows(replicates: int = REPLICATES) -> Iterator[Row]:
-    """The agents without dead pairs next to the model with their recovery; with ns-2, two runs again."""
+    """The agents without dead pairs against the model with their recovery; if installed, ns-2 repeats two."""
     changes = {**BAY.changes, **AGENTS_RECOVERY}
     for (rule, cell), theirs in agents("rules", "rule").items():
         if rule != SKIPPED:
@@ -127,7 +127,7 @@ def rows(replicates: int = REPLICATES) -> Iterator[Row]:
 
 
 _RENO = {"ends_with": "outstanding-plus-two"}
-#: The end of a recovery and the guard of the next one are those of the agents.
+#: The agents' rules for the end of a recovery and for the start of the next one.
 AGENTS_RECOVERY: Mapping[str, Any] = {"tcp.recovery": {"reno": {**_RENO, "retransmit_guard": "timeout"}}}
 SKIPPED = "dead=skipped"
 GROUP = "RFC 2415 under overload: its authors' TCP on ns-2.35, pairs of agents that died being left out"
@@ -136,11 +136,11 @@ KNOWN: Mapping[str, str] = {
     f"{load}: drop rate": _MORE
     for load in ("64 webs, 0 ftps, IW 3", "32 webs, 3 ftps, IW 1", "32 webs, 3 ftps, IW 3")
 }
-"""Means that are known to lie apart, and what is known of it."""
+"""Means that are known to differ, with what is known about the cause."""
 
 
 def _again(cell: Cell) -> Iterator[Row]:
-    """The first seed of a cell on ns-2, next to its golden line."""
+    """The first seed of a cell, run again on ns-2 and compared with the golden line."""
     script = str(HERE / "ns2" / "rfc2415_bay.tcl")
     command = ["ns", script, str(cell.webs), str(cell.ftps), cell.iw, "1", "360", str(REPLIES)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -156,7 +156,7 @@ def _again(cell: Cell) -> Iterator[Row]:
 
 
 def overload_table() -> list[str]:
-    """Agents and model in each cell, means with 95 % intervals."""
+    """A table of agents and model in each cell: means with 95 % intervals."""
     quantities = ("page delay, s", "utilization, %", "drops, %", "waiting")
     head = "|".join(("webs / ftps|reused after|IW", *(f"agents: {name}|model" for name in quantities)))
     lines = [*_head(head)]
@@ -177,7 +177,7 @@ def overload_table() -> list[str]:
 
 
 def rules_table() -> list[str]:
-    """What each rule does to the change from IW 1 to IW 3."""
+    """A table of each rule's effect on the change from IW 1 to IW 3."""
     head = "webs / ftps|rule|page delay, s|change, %|utilization, change|drops, %|change|waiting"
     lines = [*_head(head)]
     found: dict[tuple[str, Cell], Floats] = {}
@@ -260,7 +260,7 @@ def _head(titles: str) -> list[str]:
 
 
 def main() -> None:
-    """Writes both tables."""
+    """Write both tables."""
     for name, lines in (("agents", overload_table()), ("rules", rules_table())):
         begin, end = f"<!-- begin: python -m validation.overload, {name} -->", f"<!-- end: {name} -->"
         replace_part(PAGE, begin, end, "\n".join(lines))

@@ -11,14 +11,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Row:
-    """What was expected, what was measured, and how far apart they may be."""
+    """An expected and a measured value, with the tolerance of their difference."""
 
     group: str
-    """The heading under which the line stands."""
+    """The heading of the table."""
     check: str
     """What is compared, with its parameters."""
     source: str
-    """Where the expected value comes from."""
+    """The source of the expected value."""
     unit: str
     expected: float
     measured: float
@@ -27,17 +27,17 @@ class Row:
     absolute: bool = False
     """Whether the tolerance is in the quantity's unit."""
     known: str = ""
-    """What is known of a difference that lies outside; one that has vanished fails."""
+    """What is known about a difference beyond the tolerance; the row fails if the difference is gone."""
 
     @property
     def off(self) -> float:
-        """Measured minus expected; relative to the expected value unless `absolute`."""
+        """Measured minus expected value; relative to the expected value unless `absolute`."""
         difference = self.measured - self.expected
         return difference if self.absolute else difference / self.expected
 
     @property
     def passed(self) -> bool:
-        """Whether the measured value lies within the tolerance."""
+        """Whether the measured value is within the tolerance or, if `known`, outside of it."""
         inside = math.isfinite(self.off) and abs(self.off) <= self.tolerance
         return inside != bool(self.known)
 
@@ -57,7 +57,7 @@ class Row:
 
 
 ERRORS = 3.0
-"""Tolerated standard errors of the difference of two means, the variances pooled."""
+"""Tolerated standard errors of the difference of two means, with pooled variances."""
 
 
 def means_apart(
@@ -70,7 +70,7 @@ def means_apart(
     errors: float = ERRORS,
     known: str = "",
 ) -> Row:
-    """The mean of our replicates next to that of a peer's seeds; the tolerance is `errors`
+    """A row on the mean of the simulator's replicates and that of a peer's seeds; the tolerance is `errors`
     standard errors.
     """
     n, m = len(theirs), len(mine)

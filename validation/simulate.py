@@ -1,4 +1,4 @@
-"""Runs small scenarios on the core: one connection over one link, or a cell of a shipped study."""
+"""Runs of small scenarios: one connection over one link, or a cell of a shipped study."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cwndlab import _core
 from cwndlab.api import Study
 
 MSS = 1000
-"""Bytes of a data packet on the wire in these scenarios: the profile's headers are 0."""
+"""Bytes of a data packet on the wire in these scenarios, as the profile has no headers."""
 ACK = 40
 
 
 def table(records: _core.Records, name: str) -> pa.Table:
-    """A table of a run."""
+    """A record table of a run."""
     return pa.table(records.table(name))
 
 
@@ -30,7 +30,7 @@ def one_link(
     segments: int | None = None,
     probes: Mapping[str, Any] | None = None,
 ) -> str:
-    """A transfer of `segments` packets (None: without end) over one link with an infinite queue, as JSON."""
+    """A transfer of `segments` packets (None: endless) over one link with an infinite queue, as JSON."""
     app: dict[str, Any] = {"kind": "bulk", "from": "client"}
     if segments is not None:
         app["segments"] = segments
@@ -73,9 +73,9 @@ def mean_window(
     impairments: Sequence[Mapping[str, Any]],
     replicate: int = 0,
 ) -> float:
-    """Packets delivered per round trip between two times, where the round trip is that of the wire.
+    """Packets delivered per round trip (of propagation only) between two times.
 
-    The difference of two runs, which are the same up to the first's end.
+    This is the difference between two runs, which are equal until the end of the first.
     """
     counts = [
         delivered_packets(

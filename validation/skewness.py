@@ -1,9 +1,9 @@
-"""The quantiles that take Student's place where runs scatter widely: `python -m validation.skewness`.
+"""Quantiles that replace Student's for skewed runs: `python -m validation.skewness`.
 
-Runs that scatter by much of their mean and cannot be negative are skewed, and so is the t of the mean, even
-on the logarithmic scale. The command draws it of lognormal runs and prints, for numbers of runs and
-coefficients of variation, how far its 2.5 % and 97.5 % quantiles are from 0, in quantiles of Student's t.
-With `--write` it puts them into the file that `cwndlab.stats.skewness` reads.
+Runs that cannot be negative and vary by much of their mean are skewed, and so is the t of the mean, even on
+the logarithmic scale. The command simulates it with lognormal runs. For numbers of runs and coefficients of
+variation, it prints how far the 2.5 % and 97.5 % quantiles are from 0, relative to Student's. `--write`
+writes them to the file that `cwndlab.stats.skewness` reads.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from cwndlab.stats.skewness import FILE, HEAD, MILD, UNDERSTATED
 RUNS = (3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50, 100, 300, 1000)
 SCATTER = (0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0)
 DRAWS = 100_000
-"""Samples for each number; the error of their quantiles' probability is 0.05 points."""
+"""Samples for each number; the error of the quantiles' probability is 0.05 percentage points."""
 AT_ONCE = 2_000_000
 
 Floats = NDArray[np.float64]
 
 
 def pivots(samples: Floats, truth: float) -> Floats:
-    """How many standard errors the mean of each row lies above the truth, on the logarithmic scale.
+    """The log mean of each row minus the log true mean, in standard errors.
 
     The standard error is that of `jackknife.standard_error`, for many rows at once.
     """
@@ -44,7 +44,7 @@ def pivots(samples: Floats, truth: float) -> Floats:
 
 
 def quantiles(n: int, scatter: float, draws: int = DRAWS) -> tuple[float, float]:
-    """How far below and above 0 the quantiles lie, over Student's."""
+    """The distances of the lower and the upper quantile from 0, relative to Student's."""
     sigma = math.sqrt(math.log1p((UNDERSTATED * scatter) ** 2))
     rng = np.random.default_rng([n, round(1000 * scatter)])
     found: list[Floats] = []
@@ -69,7 +69,7 @@ def rows() -> list[str]:
 
 
 def main() -> None:
-    """Prints the lines, or writes them into the file."""
+    """Print the lines, or write them to the file."""
     parser = argparse.ArgumentParser(prog="python -m validation.skewness", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the file that cwndlab reads")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""The comparison itself: it must find the first place where two event lists differ."""
+"""The comparison of event lists finds their first difference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ A = [Event(0.0, "send", 1), Event(1.0, "ack", 1), Event(1.0, "send", 2), Event(9
 
 
 def test_equal_lists_do_not_part() -> None:
-    """The base case."""
+    """Equal lists have no difference."""
     assert first_parting(A, list(A), 1e-6, 10.0) is None
 
 
@@ -26,14 +26,14 @@ def test_equal_lists_do_not_part() -> None:
     ],
 )
 def test_a_changed_event_is_found(changed: Event, kind: str) -> None:
-    """By its kind, packet or time."""
+    """A change of the event's kind, packet or time is found."""
     parting = first_parting([A[0], changed, *A[2:]], A, 1e-6, 10.0)
     assert parting is not None
     assert (parting.kind, parting.index) == (kind, 1)
 
 
 def test_an_order_that_differs_outweighs_an_earlier_time() -> None:
-    """A shift in time alone is the lesser difference."""
+    """A different event is reported even if a different time precedes it."""
     ours = [A[0], Event(1.1, "ack", 1), A[2], Event(9.0, "send", 3)]
     parting = first_parting(ours, A, 1e-6, 10.0)
     assert parting is not None
@@ -41,26 +41,26 @@ def test_an_order_that_differs_outweighs_an_earlier_time() -> None:
 
 
 def test_a_missing_event_is_found_unless_at_the_very_end() -> None:
-    """An event that falls on the end of the run may be in one list only."""
+    """An event at the end of the run may be in one list only."""
     assert first_parting(A[:3], A, 1e-6, 10.0) is not None
     assert first_parting(A[:3], A, 1e-6, 9.0) is None
 
 
 def test_a_timeout_is_a_retransmission_without_an_ack() -> None:
-    """A fast retransmission comes at the time of a duplicate ACK."""
+    """A fast retransmission, in contrast, has the time of a duplicate ACK."""
     assert sent_before_first_timeout(A) == 9.0
     assert sent_before_first_timeout([*A[:3], Event(9.0, "dupack", 1), A[3]]) == float("inf")
 
 
 def test_every_golden_is_compared_and_every_explanation_has_its_golden() -> None:
-    """No file and no line of the table is left over."""
+    """No golden file and no line of the table is unused."""
     names = {case.golden for case in cases()}
     assert {path.stem for path in GOLDEN.glob("*.txt")} == names
     assert set(explanations()) <= names
 
 
 def test_goldens_show_the_memo_s_losses() -> None:
-    """RFC 2416 as ns-2 sees it: 7, 9, 11, 13 and 4, 6, 8, 10."""
+    """In ns-2, RFC 2416's first drops are packets 7, 9, 11, 13 and 4, 6, 8, 10."""
 
     def first_drops(path: Path) -> list[int]:
         return [event.packet for event in read_golden(path) if event.event == "drop"][:4]

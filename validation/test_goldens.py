@@ -1,4 +1,4 @@
-"""The goldens are what our scripts print on ns-2, where it is installed."""
+"""The golden files are what the scripts print on ns-2, if it is installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .against_ns2 import GOLDEN, HERE
     ],
 )
 def test_golden_is_what_ns2_prints(script: str, arguments: list[str], golden: str) -> None:
-    """To the byte: nothing in these runs is random."""
+    """The output is equal to the byte, because nothing in these runs is random."""
     done = subprocess.run(
         ["ns", str(HERE / "ns2" / script), *arguments], capture_output=True, text=True, check=True
     )
@@ -32,7 +32,7 @@ def test_golden_is_what_ns2_prints(script: str, arguments: list[str], golden: st
 
 @pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed (Debian package ns2)")
 def test_a_cell_of_red_and_ecn_is_what_ns2_prints() -> None:
-    """Its random numbers follow from the seed."""
+    """The run is reproducible because its random numbers depend only on the seed."""
     lines = ecn.GOLDEN.read_text().splitlines()
     arguments = lines[1].split(",")[:4]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What tcptrace says of a capture is compared with what `explain` reads of it."""
+"""Comparison of tcptrace's output for a capture with what `explain` reads from it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ TCP connection 1:
 
 
 def sent(*starts: int) -> list[Conversation]:
-    """A sender of segments with these numbers."""
+    """A conversation whose sender sends segments with these sequence numbers."""
     packets = [Packet(k, True, seq, 100, 0, 65535, ACK) for k, seq in enumerate(starts)]
     return [Conversation("10.0.0.1:5000 > 10.0.0.2:80", packets, 100, "sender")]
 
 
 def test_both_ends_are_read_from_the_long_output() -> None:
-    """Of three and of one segment."""
+    """One end sent three segments, the other one."""
     assert list(of_tcptrace(LONG)) == [[Side(3, 300, 1), Side(1, 10, 0)]]
 
 
 def test_the_end_that_sent_more_is_compared() -> None:
-    """The other end sent 10 bytes."""
+    """The other end sent only 10 bytes."""
     assert compare(sent(0, 100, 0), LONG) == []
     assert compare(sent(0, 100, 200), LONG) == [("connection 1", Side(3, 300, 0), Side(3, 300, 1))]
 
 
 def test_another_number_of_connections_differs() -> None:
-    """There is nothing to compare then."""
+    """Different numbers of connections cannot be compared."""
     ((what, *_),) = compare([*sent(0, 100, 0), *sent(0)], LONG)
     assert what == "2 connections, tcptrace 1"

@@ -1,4 +1,4 @@
-"""The table of kernels' captures counts intervals that contain the truth."""
+"""The table of fits to kernels' captures counts intervals that contain the true value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .kernel_fits import CROSS, outside, paths, table
 
 
 def test_a_third_of_the_paths_has_each_kind_of_cross_traffic_and_all_run_on_linux() -> None:
-    """And the same seed draws the same paths."""
+    """The same seed also draws the same paths."""
     drawn = paths(5, 9)
     assert [path.cross for path in drawn] == [*CROSS] * 3
     assert {(path.limit, path.backend) for path in drawn} == {("network", "linux-virtual")}
@@ -15,7 +15,7 @@ def test_a_third_of_the_paths_has_each_kind_of_cross_traffic_and_all_run_on_linu
 
 
 def test_an_interval_without_the_truth_is_counted_and_named() -> None:
-    """As is a path without a fit."""
+    """A path without a fit is counted and named, too."""
     inside, missed, none = paths(5, 3)
     rows = [
         Row(inside, errors={"rate": 0.0}, covered={"rate": False}, covered_on_hosts={"rate": True}),

@@ -8,14 +8,14 @@ from .models import authors, models
 
 
 def test_the_model_of_the_authors_code_is_also_a_sensitivity_value() -> None:
-    """`--sensitivity page_model` and the axis `model` mean the same model."""
+    """`--sensitivity page_model` and the axis `model` define the same model."""
     raw = Study.load("rfc2415").raw["sensitivity"]["page_model"]["values"]
     [found] = [value for value in raw if value["name"] == "authors"]
     assert found["set"] == authors()
 
 
 def test_the_script_s_values_are_those_of_the_sensitivity_axes() -> None:
-    """Where the delay is, the maximum window, and RED."""
+    """The script's delays, maximum window and RED are those of the study's sensitivity axes."""
     axes = Study.load("rfc2415").raw["sensitivity"]
     values = [
         value["set"]

@@ -1,4 +1,4 @@
-"""What a run draws explains much of its result, and adjusting for it keeps the coverage."""
+"""Random inputs of a run explain much of its result, and adjusting for them keeps the coverage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CELL = "question=window,speed=1,depth=200pkt,iw=10"
 
 
 def test_half_the_runs_give_the_same_interval() -> None:
-    """Fewer than the table's 400 runs suffice to see that adjusting pays and covers."""
+    """Fewer runs than the table's 400 suffice to show that adjusting saves runs and keeps the coverage."""
     with ProcessPoolExecutor(2) as pool:
         known = variance.populations(Study.load("modern"), CELL, RUNS, pool)
     for name, least in (("utilization", 6.0), ("wait", 2.0)):

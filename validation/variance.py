@@ -1,9 +1,9 @@
-"""How many runs adjusting and pairing save, and how often they cover: `python -m validation.variance`.
+"""The runs that adjusting and pairing save, and their coverage: `python -m validation.variance`.
 
-Each cell is run many times. These runs stand for all that it could have: samples are drawn from them with
-replacement, and their intervals taken with adjustment and without. The truth is the mean of all runs, whose
-controls are moved to a mean of 0 for that. The command prints the tables of
-docs/evidence/adjusted-intervals.md; with `--write` it puts them there.
+Each cell is run many times, and these runs represent its population: samples are drawn from them with
+replacement, and intervals are computed with and without adjustment. The true value is the mean of all runs,
+with controls shifted to a mean of 0. The command prints the tables of docs/evidence/adjusted-intervals.md;
+`--write` puts them there.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ BEGIN, END = "<!-- made by python -m validation.variance --write -->", "<!-- end
 
 RUNS = 400
 SIZES = (10, 20)
-"""Runs of a sample."""
+"""Runs per sample."""
 TRIALS = 2000
-"""Samples: the error of a coverage of 95 % is half a point."""
+"""Number of samples; the standard error of a coverage of 95 % is then half a percentage point."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Quantities of one cell of a study; with `against`, also what they come to against another cell."""
+    """Quantities of one cell of a study; with `against`, also their decrease relative to another cell."""
 
     study: str
     cell: str
@@ -79,14 +79,14 @@ CASES = (
 
 
 class Population(NamedTuple):
-    """All runs of a cell: the values of a quantity and of its controls, which have a mean of 0."""
+    """All runs of a cell: the values of a quantity, and of its controls, which have a mean of 0."""
 
     values: Floats
     controls: Sequence[Floats]
     within: Range
 
     def sample(self, rows: NDArray[np.intp]) -> tuple[Floats, Floats | None]:
-        """The values of some runs, plain and adjusted."""
+        """The values of the runs with these indices, plain and adjusted (None if not possible)."""
         values = self.values[rows]
         return values, adjust(values, [control[rows] for control in self.controls], self.within)
 
@@ -107,7 +107,7 @@ def _one(task: tuple[str, int, int, metrics.Measurer]) -> dict[str, float]:
 
 
 def populations(study: Study, cell: str, runs: int, pool: ProcessPoolExecutor) -> Mapping[str, Population]:
-    """The adjusted quantities of a cell, over so many runs."""
+    """The adjusted quantities of a cell, by name, over this many runs."""
     plan, quantities = study.plan(), {one.name: one for one in study.outline.quantities}
     scenario = next(one.scenario for one in plan.cells if one.id == cell)
     adjusted = [one for one in quantities.values() if one.adjust_for]
@@ -128,7 +128,7 @@ def populations(study: Study, cell: str, runs: int, pool: ProcessPoolExecutor) -
 
 
 class Compared(NamedTuple):
-    """Two ways to take an interval: their coverage (%), and how many times fewer runs the second needs."""
+    """Two kinds of intervals: their coverage (%), and how many times fewer runs the second kind needs."""
 
     first: float
     second: float
@@ -136,7 +136,7 @@ class Compared(NamedTuple):
 
 
 def compared(pairs: Sequence[tuple[Interval, Interval]], truth: float) -> Compared:
-    """Of intervals of the same samples; intervals grow with 1 / sqrt(runs)."""
+    """The comparison of two intervals of the same samples; widths are proportional to 1 / sqrt(runs)."""
     ends = np.array([[(one.low, one.high) for one in pair] for pair in pairs])
     hits = 100.0 * ((ends[:, :, 0] <= truth) & (truth <= ends[:, :, 1])).mean(axis=0)
     widths = (ends[:, :, 1] - ends[:, :, 0]).mean(axis=0)
@@ -144,7 +144,7 @@ def compared(pairs: Sequence[tuple[Interval, Interval]], truth: float) -> Compar
 
 
 def mean_of(one: Population, size: int, trials: int) -> Compared:
-    """The mean, without adjustment and with."""
+    """The comparison for the mean, without and with adjustment."""
     rng = np.random.default_rng([len(one.values), size])
     pairs = []
     for _ in range(trials):
@@ -155,7 +155,7 @@ def mean_of(one: Population, size: int, trials: int) -> Compared:
 
 
 def decrease_of(a: Population, b: Population, size: int, trials: int) -> tuple[Compared, Compared]:
-    """The decrease from one cell to another: unpaired and paired, then paired and adjusted."""
+    """The comparisons for the decrease between two cells: unpaired and paired, then paired and adjusted."""
     rng = np.random.default_rng([len(a.values), size])
     apart, together = [], []
 
@@ -174,7 +174,7 @@ def decrease_of(a: Population, b: Population, size: int, trials: int) -> tuple[C
 
 
 def means(case: Case, known: Mapping[str, Population], trials: int) -> Iterator[tuple[str, list[float]]]:
-    """Lines of the first table, and the numbers of runs saved in them."""
+    """Rows of the first table, each with the factors by which runs are saved."""
     for name in case.quantities:
         at = [mean_of(known[name], size, trials) for size in SIZES]
         cover = " | ".join(f"{one.first:.1f} / {one.second:.1f}" for one in at)
@@ -219,7 +219,7 @@ def tables(runs: int, trials: int) -> str:
 
 
 def main() -> None:
-    """Prints the tables, or writes them into the page."""
+    """Print the tables, or write them into the page."""
     parser = argparse.ArgumentParser(prog="python -m validation.variance", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--trials", type=int, default=TRIALS)

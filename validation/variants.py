@@ -1,8 +1,8 @@
-"""ns-2's own test suite `tcpVariants`: one to four packets lost once, by Tahoe, Reno, NewReno, SACK and FACK.
+"""ns-2's test suite `tcpVariants`: one to four single losses with Tahoe, Reno, NewReno, SACK and FACK.
 
-Settings are those of `tcl/test/test-suite-tcpVariants.tcl`. It switches off what changed in 2003 and 2006 and
-keeps the SYN, the headers, the clock and the initial window of later years; so does this study, and the
-profile has the rest.
+The settings are those of `tcl/test/test-suite-tcpVariants.tcl`. The suite disables changes of 2003 and 2006,
+but keeps the SYN, headers, clock and initial window of later years; so does this study. The profile has the
+rest.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from functools import cache
 from cwndlab.api import Study
 
 LOST = {1: [14], 2: [14, 28], 3: [14, 26, 28], 4: [14, 24, 26, 28]}
-"""Numbers of the packets lost, from 0 as in the suite, the SYN among them."""
+"""Numbers of the lost packets, counted from 0 with the SYN, as in the suite."""
 KINDS = {"tahoe": "tahoe", "reno": "reno", "newreno": "new-reno", "sack": "sack", "fack": "fack"}
 
 
 @cache
 def study() -> Study:
-    """The twenty tests, by variant and number of packets lost."""
+    """The study of the twenty tests, by variant and number of lost packets."""
     return Study.from_dict(
         {
             "title": "ns-2's tcpVariants",

@@ -1,14 +1,14 @@
-"""RFC 2415's topology and web traffic next to ns-2.35's FullTcp, and next to the memo's authors' own TCP.
+"""RFC 2415's topology and web traffic compared with ns-2.35's FullTcp, and with the memo's authors' own TCP.
 
-Other code and other random numbers, the same definitions and the same sizes. The golden files hold what
-`ns2/rfc2415.tcl` and `ns2/rfc2415_bay.tcl` printed, several seeds for each cell; ours are replicates of the
+Code and random numbers differ; definitions and sizes are equal. The golden files contain the output of
+`ns2/rfc2415.tcl` and `ns2/rfc2415_bay.tcl` for several seeds per cell; the simulator runs replicates of the
 shipped study.
 
-With FullTcp the study has the script's definitions: page clock from the SYN, in-line objects after the whole
-primary, a FIN of its own after the response (with the FIN on the last data, drop rates at IW=3 are a tenth
-lower), access links of 2 ms, every packet acknowledged, Reno, a clock of 0.1 s, first timeout 6 s, no timeout
-below 0.2 s. With the authors' BayFullTcp it is the study as shipped, but for requests of 80 bytes, the only
-ones that their client sends.
+For FullTcp, the study gets the script's definitions: page clock from the SYN, in-line objects after the whole
+primary, a separate FIN after the response (with the FIN on the last data, drop rates at IW=3 are a tenth
+lower), access links of 2 ms, no delayed ACKs, Reno, a clock of 0.1 s, first timeout 6 s, no timeout below 0.2
+s. For the authors' BayFullTcp, the shipped study only gets requests of 80 bytes, which are all that their
+client sends.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ PEER: Mapping[str, Any] = {
 
 
 class Peer(NamedTuple):
-    """A TCP of ns-2, and what of the study must change to be the same."""
+    """A TCP of ns-2, and the changes of the study that make it comparable."""
 
     title: str
     golden: str
     changes: Mapping[str, Any]
     known: Mapping[str, str] = {}
-    """Means that are known to lie apart, and what is known of it."""
+    """Means that are known to differ, with the reason."""
 
 
 FULL_TCP = Peer("RFC 2415's web traffic on ns-2.35 (FullTcp)", "rfc2415.csv", PEER)
@@ -70,7 +70,7 @@ Cell = tuple[int, int, int]
 
 
 def golden(peer: Peer) -> dict[Cell, np.ndarray[Any, Any]]:
-    """What ns-2 measured: webs, ftps, iw -> one row a seed, the columns of `QUANTITIES`."""
+    """ns-2's measurements by (webs, ftps, iw): a row for each seed, with `QUANTITIES` as columns."""
     found: defaultdict[Cell, list[list[float]]] = defaultdict(list)
     with (GOLDEN / peer.golden).open(newline="") as lines:
         for row in csv.DictReader(lines):
@@ -80,7 +80,7 @@ def golden(peer: Peer) -> dict[Cell, np.ndarray[Any, Any]]:
 
 
 def ours(peer: Peer, cells: set[Cell]) -> Iterator[tuple[Cell, np.ndarray[Any, Any]]]:
-    """The same of our replicates, cell by cell."""
+    """The measurements of the simulator's replicates, cell by cell."""
     for cell in Study.load("rfc2415").set(peer.changes).plan().cells:
         axes = cell.axes
         if axes.get("model") != "reconstructed" or axes.get("http") != "1.0":
@@ -100,7 +100,7 @@ def scenario(cell: Cell) -> str:
 
 
 def measure(scenario: str, replicate: int) -> list[float]:
-    """One replicate's `QUANTITIES`; unfinished pages are left out, as in the script."""
+    """The `QUANTITIES` of one replicate; unfinished pages are ignored, as in the script."""
     compiled = json.loads(scenario)
     records = _core.run(scenario, SEED, replicate)
     objects = pa.table(records.table("objects")).to_pylist()
@@ -115,7 +115,7 @@ def measure(scenario: str, replicate: int) -> list[float]:
 
 
 def rows(peer: Peer = FULL_TCP, every: int = 1) -> Iterator[Row]:
-    """Every quantity of every cell, or of each second, third, … cell."""
+    """The comparison of every quantity in every cell, or in every n-th cell only."""
     theirs = golden(peer)
     theirs = {cell: theirs[cell] for cell in sorted(theirs)[::every]}
     for cell, mine in sorted(ours(peer, set(theirs)), key=lambda found: found[0]):
@@ -127,5 +127,5 @@ def rows(peer: Peer = FULL_TCP, every: int = 1) -> Iterator[Row]:
 
 
 def bay_rows(every: int = 1) -> Iterator[Row]:
-    """The same with the authors' TCP."""
+    """The comparison with the authors' TCP."""
     return rows(BAY, every)

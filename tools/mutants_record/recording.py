@@ -1,4 +1,4 @@
-"""A plugin of pytest: which test file executes which lines, and the CPU time of each file."""
+"""A pytest plugin that records which test file executes which lines, and the CPU time of each file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _cpu_s() -> float:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Lines are of the test's file: fixtures of a module run in the first of its tests."""
+    """Attributes lines to the test's file, since a module's fixtures run in its first test."""
     file = item.nodeid.partition("::")[0]
     started = _cpu_s()
     running = coverage.Coverage.current()
@@ -33,5 +33,5 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_sessionfinish() -> None:
-    """The CPU times, next to what coverage writes."""
+    """Saves the CPU times next to coverage's data."""
     Path(os.environ["CWNDLAB_RECORD"], "cpu.json").write_text(json.dumps(SPENT), encoding="utf-8")

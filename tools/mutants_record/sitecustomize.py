@@ -1,4 +1,4 @@
-"""Starts coverage in each process of the tests that `mutants_seen.py` records; on the path of no other."""
+"""Starts coverage in each process of the tests that `mutants_seen.py` records; only those can import this."""
 
 import coverage  # type: ignore[import-not-found]
 
