@@ -1,1 +1,1 @@
-"""What all other packages use: errors, writing files, the border to the Rust core, running user code."""
+"""Helpers for all other packages: errors, writing files, the interface to the Rust core, user code."""

@@ -10,19 +10,19 @@ from typing import Any
 
 import pyarrow as pa
 
-#: The table with the first segments of a run on a kernel, kept if the study does not record segments; its
-#: largest number of rows.
+#: Name and largest number of rows of the table with the first segments of a run on a kernel. Such a run has
+#: this table if the study does not record segments.
 FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS = "first_segments", 20_000
 
 _MAGIC = b"cwndlab records 4\n"
 _CHECKSUM_BYTES = 32
-#: Compresses all tables as one frame; Arrow would compress each buffer of each column, on further threads.
+#: Compresses all tables as one frame: Arrow would compress each buffer of each column, in further threads.
 _CODEC = pa.Codec("zstd", 2)
 EMPTY: Mapping[str, str | int] = MappingProxyType({})
 
 
 def read_table(stream: Any) -> pa.Table:
-    """The table of an Arrow stream, not copied. `pa.table` would first import pandas, which takes 0.5 s."""
+    """The table of an Arrow stream, without a copy. `pa.table` would import pandas, which takes 0.5 s."""
     return pa.RecordBatchReader.from_stream(stream).read_all()
 
 
@@ -45,18 +45,18 @@ def encode_tables(tables: Mapping[str, pa.Table], key: str, about: Mapping[str, 
 
 
 def _checksum(body: bytes | memoryview, key: str) -> bytes:
-    """The checksum depends on the run's key, so that the records of another run are not accepted."""
+    """The checksum of a body, keyed by the run, so that the records of another run are not accepted."""
     return hashlib.blake2b(body, key=key.encode(), digest_size=_CHECKSUM_BYTES).digest()
 
 
 def is_whole(data: bytes, key: str) -> bool:
-    """Whether these are the records of the run with this key, undamaged."""
+    """Whether `data` holds the undamaged records of the run with this key."""
     body = memoryview(data)[:-_CHECKSUM_BYTES]
     return data.startswith(_MAGIC) and _checksum(body, key) == data[-_CHECKSUM_BYTES:]
 
 
 def decode_tables(data: bytes, key: str) -> dict[str, pa.Table]:
-    """The tables from the bytes of `encode_tables`; ValueError if these are damaged or another run's."""
+    """The tables by name, from the bytes of `encode_tables`; ValueError if `is_whole` is false for them."""
     heading, position = _heading(data, key)
     lengths: dict[str, int] = heading["tables"]
     frame = memoryview(data)[position:-_CHECKSUM_BYTES]
@@ -70,13 +70,13 @@ def decode_tables(data: bytes, key: str) -> dict[str, pa.Table]:
 
 
 def decode_about(data: bytes, key: str) -> Mapping[str, str | int]:
-    """`about` from the bytes of `encode_tables`; ValueError if these are damaged or another run's."""
+    """`about`, from the bytes of `encode_tables`; ValueError if `is_whole` is false for them."""
     about: Mapping[str, str | int] = _heading(data, key)[0]["about"]
     return about
 
 
 def _heading(data: bytes, key: str) -> tuple[dict[str, Any], int]:
-    """The heading, and the position after it, where the compressed frame begins."""
+    """The heading, parsed, and the position at which the compressed frame begins."""
     if not is_whole(data, key):
         raise ValueError("damaged")
     end = data.index(b"\n", len(_MAGIC))

@@ -28,7 +28,7 @@ def digest_of_values(function: Callable[..., object], key: str) -> str:
 
 
 def _texts(function: object, key: str, seen: set[int]) -> Iterator[str]:
-    """Name and value of all that a function uses from outside, and of what functions among these use."""
+    """Yields "NAME VALUE" for each name that a function uses from outside, directly or indirectly."""
     if not isinstance(function, FunctionType) or id(function) in seen:
         return
     seen.add(id(function))
@@ -51,7 +51,7 @@ def _texts(function: object, key: str, seen: set[int]) -> Iterator[str]:
 
 
 def _texts_of_class(name: str, value: type, key: str, seen: set[int]) -> Iterator[str]:
-    """The source of a class and of its bases, its constants, and what its methods use from outside."""
+    """Yields "NAME VALUE" for a class, its bases and constants, and the names that their methods use."""
     for base in value.__mro__:
         if base.__module__ != value.__module__:
             yield f"{name} {base.__module__}.{base.__qualname__}"
@@ -74,7 +74,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _value_text(name: str, value: object, key: str) -> str:
-    """A text that differs if the value differs."""
+    """A text that identifies a value; StudyError at `key` for a type that has no such text."""
     if isinstance(value, _PLAIN):
         return f"{type(value).__name__} {value!r}"
     if isinstance(value, np.ndarray) and value.dtype != np.dtype(object):

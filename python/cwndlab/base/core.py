@@ -1,4 +1,4 @@
-"""What several packages share: records of runs that are over, time budgets, results of checks."""
+"""Types that several packages share: values, results of checks, records of finished runs; time budgets."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Check(NamedTuple):
 
 
 class KeptRecords:
-    """The record tables of a run that is over, with the interface of the engine's `Records`."""
+    """The record tables of a finished run, with the interface of the engine's `Records`."""
 
     def __init__(self, tables: Mapping[str, Any], packets: int = 0, capture: bytes | None = None) -> None:
-        """`packets` is the number of packet-hops; `capture` is the pcapng file of a run on a kernel."""
+        """`packets` counts each packet once per hop; `capture` is the pcapng file of a run on a kernel."""
         self._tables = dict(tables)
         self._capture = capture
         self.packets = packets
@@ -40,11 +40,11 @@ class KeptRecords:
         return list(self._tables)
 
     def table(self, name: str, /) -> Any:
-        """The table of this name, which has ``__arrow_c_stream__``."""
+        """The record table of this name: an object with ``__arrow_c_stream__``."""
         return self._tables[name]
 
     def write_trace(self, path: str, format: str) -> None:
-        """Writes the capture. ValueError for other formats, which only runs of the engine have."""
+        """Writes the capture to a file; ValueError if `format` is not "pcapng" or there is no capture."""
         if format != "pcapng" or self._capture is None:
             raise ValueError(f"kept records are not written as {format}; `cwndlab trace` runs the cell again")
         Path(path).write_bytes(self._capture)
@@ -59,9 +59,9 @@ BUDGET_TABLES = ("connections", "objects", "limits", "states", "timeouts", "cwnd
 def time_budgets(
     table: Callable[[str], pa.Table], scenario: Mapping[str, Any], end_ns: int, kind: str | None = None
 ) -> pa.Table:
-    """The time budgets of a run's finished objects and of its connections, or only of those of one kind.
+    """The time budgets of a run's finished objects and of its connections, in the order of the records.
 
-    In the order of the records, objects first. Flows of datagrams have none.
+    Objects come first. Flows of datagrams have no time budgets.
 
     Args:
         table: returns the whole run's record table of a name (of `BUDGET_TABLES`).
@@ -75,7 +75,7 @@ def time_budgets(
         of each part, such as `slow-start_ns`. The parts add up to `end_ns - start_ns`.
 
     Raises:
-        ValueError: a table does not fit.
+        ValueError: a table is missing, lacks a column, or does not match the scenario.
 
     """
     from cwndlab import _core

@@ -1,6 +1,6 @@
-"""Properties of queues, impairments and applications on which the reading of a study depends.
+"""Properties of queues, impairments and applications that reading a study requires.
 
-All else about a kind, such as its keys, comes from the engine (`_core.kinds`).
+All other properties of a kind, such as its keys, come from the engine (`_core.kinds`).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 from cwndlab import _core
 
-#: Queues with several lines of packets, in which packets that arrive together wait for different times.
+#: Queues with several internal queues: packets that arrive together may wait for different times.
 SEVERAL_LINES = ("fq-codel", "fq-pie", "cake", "dualpi2", "cbq", "kernel")
 #: Queues whose limit is a number of packets, as in Linux.
 PACKET_QUEUES = ("drop-on-full", "codel", "fq-codel", "pie", "fq-pie", "dualpi2")
 #: Queues whose limit is a number of bytes.
 BYTE_QUEUES = ("linux-red", "tbf")
-#: Bytes of memory (`skb->truesize`) of a packet of 1500 bytes; the limit of CAKE is one of memory.
+#: Memory (`skb->truesize`) of a packet of 1500 bytes, in bytes: CAKE limits memory, not packets.
 CAKE_PACKET_MEMORY = 2304
-#: Queues that draw no random numbers; a shaper (tbf) also holds an inner queue, which may.
+#: Queues that draw no random numbers. The inner queue of a shaper (tbf) may still draw some.
 DETERMINISTIC_QUEUES = ("infinite", "drop-tail", "codel", "tbf")
 #: Impairments that draw no random numbers.
 SCRIPTED = ("drop-nth", "drop-every", "drop-seq", "delay-nth", "policer", "delay-steps", "aggregate")
-#: The unit at the end of the engine's name of a key.
+#: The suffix of the engine's name of a key that states the unit.
 UNIT_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")
 #: The applications that send datagrams without congestion control, and whether each draws random numbers
 #: regardless of its distributions.
@@ -39,7 +39,7 @@ class EngineKind(NamedTuple):
     #: The JSON schema of each key, by the engine's name of the key.
     keys: Mapping[str, Mapping[str, Any]]
     required: tuple[str, ...]
-    #: The schemas to which those of `keys` refer by "$ref".
+    #: The schemas that "$ref" in `keys` refers to, by name.
     definitions: Mapping[str, Mapping[str, Any]]
 
 
@@ -60,24 +60,24 @@ def engine_kinds(what: str) -> Mapping[str, EngineKind]:
 
 
 def required_keys(kind: str) -> tuple[str, ...]:
-    """The engine's names of the keys that a queue, impairment or application of this kind must have."""
+    """The engine's names of the keys that a kind of queue, impairment or application requires."""
     catalogues = (engine_kinds(what) for what in ("app", "queue", "impairment"))
     return next((kinds[kind].required for kinds in catalogues if kind in kinds), ())
 
 
 def is_unresponsive(app: object) -> bool:
-    """Whether an application, as a study or a scenario states it, sends datagrams."""
+    """Whether an application, from a study or a scenario, sends datagrams without congestion control."""
     kind = app.get("kind") if isinstance(app, Mapping) else None
     return isinstance(kind, str) and kind in UNRESPONSIVE
 
 
 def is_program(app: object) -> bool:
-    """Whether an application, as a study or a scenario states it, is a program, which only a kernel runs."""
+    """Whether an application, from a study or a scenario, is a program, which only a kernel runs."""
     return isinstance(app, Mapping) and app.get("kind") == "program"
 
 
 def nearest_queue(queue: Mapping[str, Any]) -> str | None:
-    """The kind of our queues that is nearest to a kernel's; None for a queue of ours."""
+    """The engine's kind of queue most similar to a kernel's qdisc; None for a queue of the engine."""
     if queue["kind"] != "kernel":
         return None
     name = queue["qdisc"].split()[0].replace("_", "-")
@@ -85,7 +85,7 @@ def nearest_queue(queue: Mapping[str, Any]) -> str | None:
 
 
 def completed_objects(app: object) -> str | None:
-    """The kind of objects, in the records, that an application completes; None if it has no end."""
+    """The kind of object in the records that an application completes; None if it never ends."""
     if not isinstance(app, Mapping):
         return "file"
     if is_unresponsive(app) or (app.get("kind") == "bulk" and not {"bytes", "segments"} & app.keys()):
@@ -102,5 +102,5 @@ def sends_from_client(app: Mapping[str, Any]) -> bool:
 
 
 def draws(app: Mapping[str, Any]) -> bool:
-    """Whether an application may draw random numbers apart from its distributions, as programs may."""
+    """Whether an application may draw random numbers other than those of its distributions."""
     return app["kind"] in ("short-flows", "program") or UNRESPONSIVE.get(str(app["kind"]), False)

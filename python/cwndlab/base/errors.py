@@ -24,7 +24,7 @@ C = TypeVar("C")
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 
-#: An option in a text (as a group), or a quoted command, whose options are not replaced.
+#: Matches an option in a message (its name is group 1), or a quoted command, whose options stay as they are.
 _OPTION = re.compile(r"`[^`]*`|(?<![\w-])--(?:set )?([a-z]+(?:-[a-z]+)*)")
 
 
@@ -96,7 +96,7 @@ class StudyError(CwndlabError):
         return self.replace(others=())
 
     def with_place(self, *, file: Path | str | None, line: int | None, key: str | None = None) -> StudyError:
-        """A copy of the error with file, line and key filled in where it has none."""
+        """A copy of the error in which file, line and key are set where the error has none."""
         own_line = self.line if self.line is not None else line
         return replace(self, file=self.file or file, key=self.key or key, line=own_line)
 
@@ -118,7 +118,7 @@ class NotFoundError(CwndlabError, KeyError):
     """A name that is not among the results or records."""
 
 
-#: Types in annotations of parameters: for each its name in messages, and the type that values must have.
+#: For each type name in annotations of parameters: its name in messages, and the type of accepted values.
 _TYPES: Mapping[str, tuple[str, type]] = {
     "str": ("text", str),
     "int": ("a whole number", Integral),
@@ -165,7 +165,7 @@ def _misfit(
     allowed: Sequence[str],
     error: TypeError,
 ) -> str:
-    """The message about a call with wrong arguments, with what to write instead of the first unknown one."""
+    """The message for a call with wrong arguments; it suggests a replacement for the first unknown one."""
     name = function.__name__
     wrong = {key: value for key, value in options.items() if key not in allowed}
     if not wrong:
@@ -201,11 +201,11 @@ def _check_type(name: str, parameter: inspect.Parameter, value: object) -> None:
 
 
 class OutputError(CwndlabError):
-    """An output folder or file that cannot be used: exists, is not writable, disk full."""
+    """An output folder or file that cannot be used: it exists, is not writable, or the disk is full."""
 
 
 class RunError(CwndlabError):
-    """A run that failed although its study is valid. Its exit code is 1, so that scripts can tell."""
+    """A run that failed although its study is valid. The exit code, 1, differs from that of a StudyError."""
 
     exit_code = 1
 
@@ -231,7 +231,7 @@ class ClusterError(CwndlabError):
 
 
 def nearest(name: str, choices: Iterable[str], *, limit: int = 12) -> str:
-    """What to write instead of `name`: a similar one of `choices`, or the first `limit` if none is similar.
+    """The remedy for an unknown name: a similar one of `choices`, or the first `limit` if none is similar.
 
     >>> nearest("topolgy", ["topology", "traffic"])
     'did you mean "topology"?'
@@ -259,7 +259,7 @@ MOST = 30
 
 
 class Findings:
-    """Collects errors: a `with` block that fails adds its error, and the code after the block continues."""
+    """Collects errors: a StudyError raised in a `with` block is added, and the code after the block runs."""
 
     def __init__(self) -> None:
         self.errors: list[StudyError] = []
@@ -278,7 +278,7 @@ class Findings:
         return True
 
     def note(self, error: StudyError) -> None:
-        """Adds an error and its `others`, but of several errors at one key only the first."""
+        """Adds an error and its `others`; of several errors at the same key only the first is added."""
         for single in (error, *error.others):
             alone = single.without_others()
             text, place = str(alone), (single.file, single.key, single.line, single.column, single.path)
@@ -289,7 +289,7 @@ class Findings:
             self.errors.append(alone)
 
     def error(self) -> StudyError:
-        """All errors as one, in the order of the file; there must be at least one."""
+        """All errors as one StudyError, in the order of their lines; there must be at least one error."""
         errors = {str(error): error for error in self.errors}.values()
         first, *others = sorted(errors, key=lambda e: (e.line is None, e.line or 0, e.column or 0))
         if len(others) >= MOST:

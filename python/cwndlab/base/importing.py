@@ -1,4 +1,4 @@
-"""What importing the package sets up: a short message for an interrupt, and errors for modules that moved."""
+"""Hooks that the package installs on import: a short message on Ctrl-C, and errors for modules that moved."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from types import TracebackType
 
-#: Modules that users import and that have moved since 0.4.
+#: Modules that users import and that have moved since 0.4: old name -> new name.
 MOVED = {
     "cwndlab.gym": "cwndlab.apps.gym",
     "cwndlab.policy": "cwndlab.apps.policy",
@@ -17,7 +17,7 @@ MOVED = {
 
 
 class _Signpost:
-    """An import finder that rejects moved modules, before other finders take folders of an old version."""
+    """An import finder that rejects moved modules. Placed first, it precedes an old version's folders."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
@@ -39,7 +39,7 @@ def _end(kind: type[BaseException], error: BaseException, traceback: TracebackTy
 
 
 def end_quietly() -> None:
-    """Installs `_end` as the exception hook of the command line; other programs keep theirs."""
+    """Installs `_end` as exception hook if this process is the command line; other programs keep theirs."""
     started = sys.orig_argv[1:3]
     is_script = bool(started) and started[0].endswith(f"{os.sep}cwndlab")
     if is_script or started == ["-m", "cwndlab"]:

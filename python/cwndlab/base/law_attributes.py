@@ -65,7 +65,7 @@ def _meant(attribute: str) -> str | None:
     plain = attribute.lower().strip("_")
     for name in _OF_OBJECTS:
         stem = name.rpartition("_")[0]
-        begins = plain.startswith(f"{stem}_") and stem != "timer"  # as a law's own `timer_count` does
+        begins = plain.startswith(f"{stem}_") and stem != "timer"  # a law may have its own `timer_count`
         if plain in (stem, name) or begins or plain == stem.replace("_", ""):
             return name
     return similar(plain, _OF_OBJECTS, 0.85)

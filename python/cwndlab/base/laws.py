@@ -24,7 +24,7 @@ from .errors import StudyError, nearest, similar
 from .law_attributes import check_attributes
 from .usercode import digest_of_code, digest_of_imports, execute, read_source, stop_loading
 
-#: What the engine runs: a class, or a law in Rust.
+#: A congestion control that the engine can run: a Python class, or a law in Rust.
 Law = type[CongestionControl] | NativeLaw
 _NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
 #: Suffix of files with a trained policy.
@@ -88,7 +88,7 @@ _KERNEL_NAME = re.compile(r"[\w+-]{1,15}\Z", re.ASCII)
 def kernel_knob(name: str) -> dict[str, Any]:
     """The value of the knob `window_law` that selects a congestion control that only kernels have.
 
-    A scenario has it as an external law, with the name in place of the 128-bit digest.
+    A scenario stores it as an external law, whose 128-bit code is then the name instead of a digest.
     """
     return {"external": {"code": name.encode().ljust(16, b"\0").hex(), "random": False}}
 
@@ -103,7 +103,7 @@ def kernel_law(value: object) -> str | None:
 
 @cache
 def built_in() -> tuple[str, ...]:
-    """The window laws of the engine."""
+    """The names of the engine's window laws."""
     return _choices("window_law")
 
 
@@ -115,15 +115,15 @@ def _choices(name: str) -> tuple[str, ...]:
 
 
 def name_versions(name: str) -> str | None:
-    """What to write in place of a kernel's law: "write bbr1 or bbr3" for `bbr`; None without versions."""
+    """The remedy for a law that the engine has in versions ("write bbr1 or bbr3" for `bbr`); else None."""
     versions = [law for law in built_in() if law != name and law.rstrip("0123456789") == name]
     return f"write {' or '.join(versions)}" if versions else None
 
 
 def misspelt(name: str) -> str | None:
-    """The engine's window law of which a name is probably a misspelling.
+    """The engine's window law that a misspelt name probably means; None if none is similar.
 
-    None if the name contains a law's name, or is part of one: `bbr` is a kernel's law.
+    None too if the name contains a law's name, or is part of one: `bbr` is a kernel's law.
     """
     laws = built_in()
     if any(law in name or name in law for law in laws):
@@ -132,7 +132,7 @@ def misspelt(name: str) -> str | None:
 
 
 def make_law_codes(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:
-    """The `LawCode` of each congestion control, given as a class or as the `spec` of `from_file`."""
+    """The `LawCode` of each congestion control by name, from a class or a text that `from_file` accepts."""
     stop_loading()
     codes = {}
     for name, control in controls.items():
@@ -157,9 +157,9 @@ def from_class(name: str, cls: type[CongestionControl]) -> LawCode:
 
 
 def from_file(spec: str) -> LawCode:
-    """The `LawCode` of a congestion control: of [NAME=]FILE.py[:CLASS], FILE.onnx or a Rust crate's folder.
+    """The `LawCode` of a congestion control in [NAME=]FILE.py[:CLASS], FILE.onnx or a Rust crate's folder.
 
-    Runs FILE.py, or the module that loads the policy or the crate, which is built first.
+    Runs FILE.py, or a module that loads the policy or the crate. A crate is built first.
     """
     match = _SPEC.match(spec)
     file = Path(match["file"]) if match else Path(spec)

@@ -26,7 +26,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Range:
-    """The least and the greatest value that are possible, in the quantity's unit."""
+    """The least and the greatest possible value of a quantity, in its unit."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -45,11 +45,11 @@ class Range:
         return self.low - slack, self.high + slack
 
     def times(self, factor: float) -> Range:
-        """The range after a change of unit. A factor other than 1 makes it no longer a count."""
+        """The range after multiplying the unit by `factor`. A factor other than 1 drops `count`."""
         return self if factor == 1.0 else Range(self.low * factor, self.high * factor)
 
     def clip(self, x: Floats) -> Floats:
-        """The values; one beyond a bound by rounding is moved to it; one further beyond is a ValueError."""
+        """The values, moved to a bound where rounding took them beyond; ValueError for values further out."""
         low, high = self.limits
         wrong = (x < low) | (x > high)
         if wrong.any():
@@ -117,7 +117,7 @@ COUNT = Range(0.0, count=True)
 
 
 def derived_range(kind: str | None, of: Range, by: Range) -> Range:
-    """The range of a quantity derived from two others, or of a comparison of two cells."""
+    """The range of a ratio, product, sum, increase, decrease or (None) difference of two quantities."""
     both = of.positive and by.positive
     if kind in ("ratio", "product"):
         high = of.high * by.high if kind == "product" and math.isfinite(of.high * by.high) else math.inf
@@ -132,7 +132,7 @@ def derived_range(kind: str | None, of: Range, by: Range) -> Range:
 
 
 def reduced_range(how: str, element: Range) -> Range:
-    """The range of a list's values reduced to one number by `within`."""
+    """The range of the number to which a list is reduced; `how` is a value of the study's key `within`."""
     if how == "count":
         return COUNT
     if how == "sum":
@@ -140,7 +140,7 @@ def reduced_range(how: str, element: Range) -> Range:
     return Range(element.low, element.high, element.count and how in ("min", "max"))
 
 
-# numpy's own functions import numpy.ma, which takes longer than measuring a run.
+# `np.median` and `np.quantile` import numpy.ma, which takes longer than measuring a run.
 
 
 def median(values: Floats) -> Floats:

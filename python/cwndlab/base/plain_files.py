@@ -16,7 +16,7 @@ from typing import IO
 
 #: The largest file that is read whole, in bytes, unless a caller says otherwise.
 MAX_BYTES = 64_000_000
-#: O_PATH, where it exists: passing through a folder then takes permission to search it, not to list it.
+#: With O_PATH, where it exists, opening a folder requires permission to search it, not to list it.
 _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 #: Without this flag, opening a pipe would wait for a writer.
@@ -24,7 +24,7 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
 def open_plain(path: Path, mode: str = "rb", *, buffering: int = -1) -> IO[bytes]:
-    """Opens a plain file for bytes; OSError if it is a link, a pipe, a device or a folder."""
+    """Opens a plain file in binary mode; OSError if it is a link, a pipe, a device or a folder."""
 
     def opener(name: str, flags: int) -> int:
         return _checked(os.open(name, flags | _NO_LINK | _NO_WAIT, 0o666), name)
@@ -49,7 +49,7 @@ def read_inside(folder: Path, name: str, limit: int = MAX_BYTES) -> bytes:
 
 
 def write_inside(folder: Path, name: str, data: bytes) -> Path:
-    """Writes a file at a path below a folder, whole or not at all, and makes folders between; the path.
+    """Writes a file below a folder, whole or not at all, makes missing folders, and returns the path.
 
     A link at the file's own path is replaced; a link in place of a folder between is an OSError.
     """
@@ -79,7 +79,7 @@ def unlink_inside(folder: Path, name: str) -> None:
 
 
 def _limited(file: IO[bytes], limit: int, path: Path) -> bytes:
-    # `read` allocates the number of bytes it is given, so this is not `limit`.
+    # `read` allocates as many bytes as it is asked for: the file's size, not `limit`.
     data = file.read(min(os.fstat(file.fileno()).st_size, limit) + 1)
     if len(data) > limit:
         raise OSError(errno.EFBIG, f"is larger than {limit / 1e6:g} MB", str(path))

@@ -26,11 +26,11 @@ _SOURCE = "__cwndlab_source__"
 
 
 class _RunsStudyError(BaseException):
-    """Stops a file that is run for its definitions at the line where it runs a study itself."""
+    """Ends the execution of a file that is run for its definitions, at the line where it runs a study."""
 
 
 def stop_loading() -> None:
-    """Called where a study would run: if a file is being run for its definitions, ends it here.
+    """Ends the file that is being run for its definitions, if any. Called where a study would run.
 
     The definitions above that line are kept, so scripts need no `if __name__ == "__main__":`.
     """
@@ -39,7 +39,7 @@ def stop_loading() -> None:
 
 
 def find_source(module: ModuleType, option: str) -> str | None:
-    """The text of a module; None if it has no file."""
+    """The source text of a module, as it was run; None if the module has no Python file."""
     if (text := getattr(module, _SOURCE, None)) is not None:
         return str(text)
     file = str(getattr(module, "__file__", None) or "")
@@ -99,7 +99,7 @@ def _imports(source: str) -> Iterator[str]:
 
 
 def _own_module(name: str) -> Path | None:
-    """The file of a module, found as Python does; None for a module of Python or of an installed package.
+    """The file of a module on `sys.path`; None for a module of Python or of an installed package.
 
     The files of `cwndlab.apps.policy` count as the user's: what a policy does depends on them.
     """

@@ -16,13 +16,13 @@ from cwndlab._core import LawFailed, NativeLaw
 
 from .usercode import PREFIX
 
-#: The module that computes ONNX models. It does so outside Python, where no exception can be raised.
+#: The module that computes ONNX models in native code, where no exception can be raised.
 MODELS = "cwndlab.apps.policy.onnx"
 #: The environment variable with the longest time that a call may take, in seconds.
 VARIABLE = "CWNDLAB_CALL_LIMIT_S"
 #: The longest time that a call may take if the variable is not set, in seconds.
 DEFAULT_S = 5.0
-#: How many times within that limit the running call is looked at.
+#: How often the watching thread checks the running call within that limit.
 LOOKS = 10
 
 
@@ -33,8 +33,8 @@ class CallTimeout(BaseException):  # not called `…Error`, because messages sho
         return f"the call has not returned for {limit_s():g} s; if it needs longer, set {VARIABLE}"
 
 
-#: Ends this process and reports place and reason: nothing less ends a call that sleeps, reads or catches
-#: every exception. If this is None, as in a notebook, `CallTimeout` is raised in the call instead.
+#: Ends this process and reports the place and the reason. Nothing less ends a call that sleeps, reads or
+#: catches every exception. If this is None, as in a notebook, `CallTimeout` is raised in the call instead.
 end_process: Callable[[str], None] | None = None
 
 
@@ -51,7 +51,7 @@ def limit_s() -> float:
 def limit_calls(needed: object = True) -> Iterator[None]:
     """Ends calls of user code by this thread that take longer than `limit_s()`.
 
-    `needed` is the user code that may be called (of laws, a mapping); if it is empty, nothing is watched.
+    `needed` is the user code that may be called (laws as a mapping); if empty, no call is watched.
 
     Raises:
         LawFailed: a call was ended; names its file and line.
@@ -132,5 +132,5 @@ def _timeout(place: str) -> str:
 
 
 def _raise(thread: int) -> None:
-    """Raises `CallTimeout` in a thread. It is never withdrawn: CPython 3.11 would hang under a profiler."""
+    """Raises `CallTimeout` in a thread for good: cancelling it would hang CPython 3.11 in a profiler."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(CallTimeout))

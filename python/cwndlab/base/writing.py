@@ -17,7 +17,7 @@ from .plain_files import write_inside
 
 @contextmanager
 def output_errors(folder: Path) -> Iterator[None]:
-    """Turns failures of writing into errors that say what to do."""
+    """Turns an OSError in the block into an OutputError that names the file and a remedy."""
     try:
         yield
     except OSError as error:
@@ -46,7 +46,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def aligned_lines(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A line of text for each row, in columns."""
+    """One line of text for each row, its fields padded to the widths of the columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
@@ -57,7 +57,7 @@ def join_words(names: Sequence[str]) -> str:
 
 
 def with_unit(title: str, unit: str) -> str:
-    """A title with its unit, as "loss rate (%)", unless it contains the unit as a word, as "timeouts"."""
+    """A title with its unit: "loss rate (%)". Omits a unit that is empty, "1" or a word of the title."""
     return title if unit in ("", "1") or unit in title.split() else f"{title} ({unit})"
 
 
@@ -67,7 +67,7 @@ def count_text(count: int, noun: str) -> str:
 
 
 def user_cache() -> Path:
-    """The folder for files that are costly to make but can be made again."""
+    """The folder for files that can be made again, at a cost: a cache."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "cwndlab"
 

@@ -1,6 +1,6 @@
-"""The parts of the time budget of an object or a connection, which add up to its duration.
+"""Names of the parts of a time budget, which add up to the duration of an object or a connection.
 
-The crate `cwndlab-records` computes budgets along the critical path (time_budget.rs); here are the names.
+The crate `cwndlab-records` computes budgets along the critical path (time_budget.rs).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Part: TypeAlias = Literal[
 ]
 """The name of a part of a time budget."""
 
-#: The kinds of objects, and connections, that have time budgets.
+#: The kinds of objects that have time budgets; "connection" stands for connections.
 KINDS = ("page", "file", "transaction", "object", "connection")
 #: The parts of a time budget in words, in the order in which they are shown.
 PARTS: dict[Part, str] = {

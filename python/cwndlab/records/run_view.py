@@ -102,7 +102,7 @@ def _bits(bits: pa.Buffer, chunk: pa.Array) -> Column:
 
 
 class WholeRun:
-    """The records of one run, with its scenario."""
+    """The record tables of one run, each read on first access, and its scenario."""
 
     def __init__(self, records: Records, scenario: Mapping[str, Any]) -> None:
         self._records = records
@@ -158,7 +158,7 @@ class WholeRun:
 
 
 class Computed(Mapping[str, Column]):
-    """Columns that a function makes from their names, each on first access."""
+    """Columns by name, each computed on first access by a function of the name."""
 
     def __init__(self, names: Collection[str], make: Callable[[str], Column]) -> None:
         self._names = names

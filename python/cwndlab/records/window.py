@@ -23,7 +23,7 @@ from .run_view import Column, Computed, TableColumns, WholeRun, snapshot_times
 Index = NDArray[np.intp]
 T = TypeVar("T")
 
-#: For each table of counters the table with their values at the edges of windows.
+#: For each table of counters, the table with the counters' values at the edges of windows.
 SNAPSHOTS = {
     "connections": "connection_snapshots",
     "objects": "object_snapshots",
@@ -106,13 +106,12 @@ class RunView:
         """The columns of a record table as numpy arrays, cut to this window; NotFoundError if not recorded.
 
         - `segments`, `queues`, `timeouts`, `delays`, `accecn`: the rows within the window.
-        - `cwnd`: the rows within the window, and for each sender the last one before, moved to its start.
+        - `cwnd`: the rows within the window, and each sender's last row before it, with the start as time.
         - `limits`, `states`: the intervals, cut to the window.
         - `connections`: those that were open in the window. Counters count only within the window; a
           connection that ended later is open.
-        - `objects`: those that began in the window; one that ended later is unfinished.
+        - `objects`: those that began in the window; an object that ended later is unfinished.
         - `links`: counters, which count only within the window.
-
         Tables with a column `connection` also have `traffic`, the index of the connection's traffic entry;
         `traffic(name)` returns the indices of a flow.
         """
@@ -126,13 +125,13 @@ class RunView:
         return self._made[table]
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The result of `make`, computed once per window and key: many metrics select the same rows."""
+        """The result of `make`, computed once per window and key, since many metrics select the same rows."""
         if key not in self._derived:
             self._derived[key] = make()
         return cast(T, self._derived[key])
 
     def parts(self, interval_s: float) -> list[RunView]:
-        """The whole intervals of this length in the window, from its start on.
+        """One view for each whole interval of `interval_s` seconds in the window, in order of time.
 
         The run records counters at the edges of these intervals if a quantity has the option `interval` with
         this length.
@@ -147,7 +146,7 @@ class RunView:
     def budgets(self, kind: str) -> Columns:
         """Time budgets of the finished objects of a kind that began in the window, one per row.
 
-        For "connection", of the connections that were opened in the window, up to their end or the window's.
+        For "connection": of connections opened in the window, up to the end of the connection or the window.
         Columns: `traffic`, `kind`, `index`, `start_ns`, `end_ns`, and the nanoseconds of each part, such as
         `slow-start_ns`.
         """
@@ -249,7 +248,7 @@ class RunView:
     def _links(self, table: str) -> Columns:
         full = self._run.columns(table)
         total: Columns = full if self._last else self._snapshot(table, self._end)
-        start, end = self._start, self._end  # `counted` must not refer to `self`, or keeps it alive
+        start, end = self._start, self._end  # `counted` must not refer to `self`: a cycle keeps it alive
         before = self._snapshot(table, start) if start > 0 else None
 
         def counted(name: str) -> Column:
