@@ -2,12 +2,12 @@
 
 Each module whose name has no leading underscore holds the metrics of one topic, declared by the public
 decorator `@metric` (`_declared.py` describes its arguments). A metric's docstring says in its first paragraph
-what the metric measures, then gives the formula and its source. A metric returns NaN where nothing can be
+what the metric measures, then gives the formula and its source. A metric returns NaN if nothing can be
 measured. Its options are its keyword-only parameters; `study/consistency.py` checks their values when a study
 is read (`_rows.py` has the types).
 
-A study's quantity names a metric and its options, and may have another unit of the same kind. The metric sees
-only the quantity's window: by default from the end of the warm-up to the end of the run.
+A study's quantity names a metric and its options, and may state a different unit of the same kind. The metric
+sees only the quantity's window: by default from the end of the warm-up to the end of the run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Digests of metrics' code: after a change of a metric, its values are computed again, and no others."""
+"""Digests of metrics' code: when a metric's code changes, the values of that metric alone are recomputed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from . import _declared
 from ._declared import built_in
 
 _ROOT = Path(__file__).parent.parent
-#: The packages whose code turns records and a scenario into a number; other code only passes these on.
+#: The packages whose code turns records and a scenario into values; other packages do not change values.
 _PACKAGES = ("metrics", "records")
-#: A module outside these packages whose code is part of the digest, too.
+#: The one module outside these packages whose code is part of the digest.
 _NUMBERS = "base.numbers"
-#: Modules left out of digests: they register what each metric's own module states.
+#: Modules left out of digests: they only register what each metric's own module declares.
 _CARRIERS = ("metrics", "metrics._declared")
 
 
@@ -27,7 +27,7 @@ def code_digest(metric: str | None) -> str:
     own = None if metric is None else _declared.find(metric)
     if own is None:
         return _digest(metric)
-    # A function of a notebook also depends on the present values of names that other cells define.
+    # A function of a notebook also depends on the current values of names that other cells define.
     used = "" if own.code.whole else digest_of_values(own.measure, f"metric {own.name}")
     return f"{own.code.digest}{used} {_digest(None)}"
 
@@ -43,7 +43,7 @@ def _digest(metric: str | None) -> str:
 
 
 def closure(metric: str | None) -> dict[str, bytes]:
-    """The sources of a metric's module and of the modules that it imports, by name without `cwndlab.`."""
+    """The sources of a metric's module and of its imports, by module name without `cwndlab.`."""
     todo = ["metrics._measure"]
     if metric is not None:
         todo.append(built_in()[metric].measure.__module__.removeprefix("cwndlab."))

@@ -1,8 +1,8 @@
-"""Declares metrics: `@metric` makes a function a metric, in this package or in the user's own code.
+"""The decorator `@metric`, which makes a function a metric, in this package or in the user's own code.
 
-A metric of the user's own is known once its decorator has run: in the program that runs the study, in a file
-given by `--metric`, or in an installed package that names it as an entry point. A study file only names
-metrics, and can run no code but that of installed packages. A metric's values are stored under a digest of
+A metric of the user's own is registered when its decorator runs: in the program that runs the study, in a
+file given by `--metric`, or in an installed package that names it as an entry point. A study file only names
+metrics, and can run no code except that of installed packages. A metric's values are stored under a digest of
 the text of the module that defines it, and of the user's own modules that this module imports.
 """
 
@@ -75,7 +75,7 @@ class Metric:
 
 
 class MetricCode(NamedTuple):
-    """A metric of the user's own in the form that other processes get: source text, and where it is from."""
+    """A metric of the user's own as source text, which other processes can run, with its origin."""
 
     name: str
     file: str
@@ -100,7 +100,7 @@ class OwnMetric(Metric):
     code: MetricCode
 
 
-#: The user's own metrics by name; the next line has those of this package.
+#: The user's own metrics by name. `_declared` holds the built-in ones.
 _known: dict[str, OwnMetric] = {}
 _declared: dict[str, Metric] = {}
 
@@ -177,11 +177,11 @@ def metric(
 
 
 class MetricFailed(Exception):  # noqa: N818 - of the user's code
-    """A metric of the user's own raised an exception in a run; the text has its file, line and name."""
+    """A metric of the user's own raised an exception in a run; the message has its file, line and name."""
 
 
 def _guarded(function: F, many: bool) -> F:
-    """The function, with every exception that it raises turned into a `MetricFailed`."""
+    """The function, wrapped so that every exception it raises becomes a `MetricFailed`."""
 
     @wraps(function)
     def measure(run: RunView, **options: object) -> float | Sequence[float] | NDArray[np.float64]:
@@ -252,8 +252,8 @@ def own_names() -> list[str]:
 
 
 def find(name: str) -> OwnMetric | None:
-    """The user's own metric of this name; None if there is none. Loads that of an installed package."""
-    # Entry points are looked at last, because reading them takes long.
+    """The user's own metric of this name; None if there is none. Loads the installed package that has it."""
+    # Entry points come last, because reading them takes long.
     if name not in _known and name not in built_in() and (point := _entry_points().get(name)) is not None:
         point.load()
         if name not in _known:
@@ -293,7 +293,7 @@ def load_metrics(file: str) -> list[str]:
 
 
 def own_code(metrics: Iterable[str | None]) -> tuple[MetricCode, ...]:
-    """The code of each of these metrics that is the user's own."""
+    """The source code of those of these metrics that are the user's own."""
     codes = {name: own.code for name in metrics if name is not None and (own := find(name)) is not None}
     return tuple(codes.values())
 
@@ -315,7 +315,7 @@ def ensure_known(codes: Iterable[MetricCode]) -> None:
         execute(code.source, code.file, OPTION)
         defined = _known.get(code.name)
         if defined is None or defined.code.digest != code.digest:
-            # The text does not define the metric here, or a module that it imports differs.
+            # The text defines no such metric here, or a module that it imports differs.
             raise ClusterError(f'the metric "{code.name}" of {code.file} is not the one that was asked for')
 
 
@@ -323,7 +323,7 @@ def ensure_known(codes: Iterable[MetricCode]) -> None:
 
 
 def describe_metric(code: MetricCode) -> dict[str, object]:
-    """What a result folder keeps of a metric, so that the folder can be opened without the metric's code."""
+    """The metric's entry in a result folder, so that the folder can be opened without the metric's code."""
     own = _known[code.name]
     limits = [None if math.isinf(bound) else bound for bound in (own.range.low, own.range.high)]
     return {
@@ -341,9 +341,9 @@ def describe_metric(code: MetricCode) -> dict[str, object]:
 
 
 def reopen_metric(stated: Mapping[str, Any], source: str) -> None:
-    """Makes a metric of a result folder known, unless this process has it. The metric then cannot measure.
+    """Registers a metric of a result folder unless this process has it; this metric cannot measure.
 
-    OutputError if this process has another metric of that name.
+    OutputError if this process has a different metric of the same name.
     """
     code = MetricCode(stated["name"], stated["file"], source, imports=str(stated.get("imports", "")))
     if not _NAME.match(code.name) or code.name in built_in():

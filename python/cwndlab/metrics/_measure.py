@@ -1,4 +1,4 @@
-"""Measures a study's quantities in a run: each in its window, reduced to a number, and scaled to its unit."""
+"""Measures a study's quantities in a run: each in its window, reduced to a number, in its unit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._declared import get
 
 
 class MeasuredQuantity(Protocol):
-    """What this module reads of a study's quantity: a metric with options, or an operation on two others."""
+    """The attributes of a study's quantity that this module reads: of a metric's or a derived quantity."""
 
     @property
     def name(self) -> str:
@@ -35,7 +35,7 @@ class MeasuredQuantity(Protocol):
 
     @property
     def within(self) -> str | None:
-        """How the metric's list is reduced to one number ("mean", "p95"); None to keep what it returns."""
+        """The reduction of the metric's list to one number ("mean", "p95"); None to keep the list."""
 
     @property
     def unit(self) -> str | None:
@@ -51,7 +51,7 @@ class MeasuredQuantity(Protocol):
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The names of the two quantities from which this one is derived."""
+        """The names of the two quantities from which this quantity is derived; empty for a metric."""
 
 
 def find_unit(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> str:
@@ -60,7 +60,7 @@ def find_unit(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuant
 
 
 def _own_unit(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> str:
-    """The unit of values of the metric or the derivation, before scaling."""
+    """The unit in which the metric or the derivation computes values, before scaling."""
     if quantity.metric is not None:
         return "1" if quantity.within == "count" else get(quantity.metric).unit
     of, by = (find_unit(quantities[name], quantities) for name in quantity.operands)
@@ -74,10 +74,10 @@ def _own_unit(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuant
 
 
 def find_scale(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> float:
-    """The factor from values of the metric or the derivation to the quantity's unit.
+    """The factor by which values of the metric or the derivation are multiplied to have the quantity's unit.
 
-    ValueError if the units are not of one kind, or the operands of a sum, a difference or an increase differ
-    in unit. Units of counts ("packets") fit each other, and `within = "count"` fits any unit.
+    ValueError if the two units are of different kinds, or the operands of a sum, a difference or an increase
+    differ in unit. Units of counts ("packets") fit each other, and `within = "count"` fits any unit.
     """
     if quantity.operation in ("sum", "difference", "increase"):
         of, by = (find_unit(quantities[name], quantities) for name in quantity.operands)
@@ -104,7 +104,7 @@ def _is_count(unit: str) -> bool:
 
 
 def find_range(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantity]) -> Range:
-    """The least and greatest value that a quantity can take, in its unit."""
+    """The range of values that a quantity can take, in its unit."""
     if quantity.metric is not None:
         metric = get(quantity.metric)
         own = next((r for name, r in metric.ranges.items() if quantity.options.get(name)), metric.range)
@@ -129,7 +129,7 @@ def is_list(quantity: MeasuredQuantity, quantities: Mapping[str, MeasuredQuantit
 
 
 class _Step(NamedTuple):
-    """How one quantity is computed: by its metric's function, or (`measure` is None) from its operands."""
+    """How one quantity is computed: by its metric's function, or from its operands if `measure` is None."""
 
     quantity: MeasuredQuantity
     measure: Callable[..., Any] | None
@@ -138,13 +138,13 @@ class _Step(NamedTuple):
 
 
 class Measurer:
-    """Measures a study's quantities in many runs; what is the same in all runs is looked up once."""
+    """Measures a study's quantities in many runs; functions, scales and ranges are looked up once."""
 
     def __init__(self, quantities: Sequence[MeasuredQuantity]) -> None:
         self._known = {quantity.name: quantity for quantity in quantities}
 
     def __reduce__(self) -> tuple[type[Measurer], tuple[Sequence[MeasuredQuantity]]]:
-        # Without the functions of `_steps`: another process gets the user's own metrics as code.
+        # Leaves out the functions in `_steps`: another process gets the user's own metrics as code.
         return Measurer, (tuple(self._known.values()),)
 
     def measure(self, run: WholeRun) -> dict[str, Value]:
@@ -213,7 +213,7 @@ def _derived(quantity: MeasuredQuantity, scale: float, values: Mapping[str, Valu
 
 
 def _checked(name: str, within: Range, value: Value) -> Value:
-    """The value; a ValueError, with which only this run fails, if it is outside its range."""
+    """The value; ValueError, which fails only this run, if a number is outside the range `within`."""
     low, high = within.limits
     for item in value if isinstance(value, list) else (value,):
         if item < low or item > high:

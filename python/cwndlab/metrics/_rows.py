@@ -22,11 +22,11 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 # ── types of options, against which a study's values are checked ──────────────────────────────────────────
 
-#: Column `kind` of the table `objects`: what was transferred; "object": one of a page, or a QUIC datagram.
+#: Column `kind` of the table `objects`. "object": an object of a page, or a datagram over QUIC.
 Kind: TypeAlias = Literal["page", "file", "transaction", "object"]
-#: Whether a median is of `all` clients together, or the mean of the medians of each `client`.
+#: How a median is taken: over `all` clients together, or as the mean of the medians of each `client`.
 Pool: TypeAlias = Literal["all", "client"]
-#: Which bytes count as transferred: all that were delivered, or those of completed objects.
+#: Which bytes count as transferred: all delivered bytes, or those of completed objects.
 Transferred: TypeAlias = Literal["delivered", "completed"]
 #: A whole number from 0 on, such as the serial number of a connection.
 WholeNumber: TypeAlias = Annotated[int, Field(ge=0)]
@@ -40,7 +40,7 @@ Tolerance: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 
 
 def once_per_window(function: Callable[Concatenate[RunView, P], T]) -> Callable[Concatenate[RunView, P], T]:
-    """Caches a function of a window: with the same arguments it is computed once for each window."""
+    """Caches a function of a window: it is computed once for each window and set of arguments."""
 
     @wraps(function)
     def kept(run: RunView, /, *args: P.args, **named: P.kwargs) -> T:
@@ -54,7 +54,7 @@ def once_per_window(function: Callable[Concatenate[RunView, P], T]) -> Callable[
 
 @once_per_window
 def rows_of_traffic(run: RunView, table: str, *traffic: str) -> Bools:
-    """Which rows of a table belong to these traffic entries of the study."""
+    """A mask of the rows of a table that belong to these traffic entries of the study."""
     entries = [entry for name in traffic for entry in run.traffic(name)]
     column = run.columns(table)["traffic"]
     if len(entries) == 1:
@@ -66,7 +66,7 @@ def rows_of_traffic(run: RunView, table: str, *traffic: str) -> Bools:
 
 @once_per_window
 def select_connections(run: RunView, *traffic: str | None) -> Mapping[str, Column]:
-    """The connections of these traffic entries of the study; of all entries, if one name is None."""
+    """The connections of these traffic entries of the study; of all entries if a name is None."""
     table = run.columns("connections")
     names = [name for name in traffic if name is not None]
     if len(names) < len(traffic):
@@ -89,12 +89,12 @@ def all_use_quic(run: RunView, traffic: str | None) -> bool:
 
 
 def delivered_bytes(rows: Mapping[str, Column]) -> Column:
-    """Payload bytes that each of these connections delivered in order, both ways."""
+    """Payload bytes that each of these connections delivered in order, both directions added."""
     return rows["bytes_up"].astype(np.float64) + rows["bytes_down"]
 
 
 def per_segment_sent(run: RunView, counter: str, traffic: str | None) -> float:
-    """A counter's sum per segment that these connections sent, both ways; NaN if nothing was sent."""
+    """The sum of a counter per segment sent by a traffic entry's connections; NaN if nothing was sent."""
     rows = select_connections(run, traffic)
     sent = float(rows["segments_sent"].sum())
     return float(rows[counter].sum()) / sent if sent else math.nan
@@ -103,9 +103,9 @@ def per_segment_sent(run: RunView, counter: str, traffic: str | None) -> float:
 def rates_by_interval(
     run: RunView, interval: float, *traffic: str | None
 ) -> list[tuple[RunView, dict[int, float]]]:
-    """The intervals of the window, each with the goodput (bit/s) of connections by their serial numbers.
+    """The intervals of the window, each with the goodput (bit/s) by the connection's serial number.
 
-    An interval has those connections of these traffic entries (None: of all) that were open throughout it.
+    Each interval includes the connections of these traffic entries (None: of all) that were open throughout.
     """
     pairs = []
     for part in run.parts(interval):
@@ -121,7 +121,7 @@ def rates_by_interval(
 
 @once_per_window
 def rates_by_connection(run: RunView, interval: float, traffic: str) -> list[Floats]:
-    """For a traffic entry, each connection's goodput (bit/s) in intervals throughout which it was open."""
+    """The goodput (bit/s) of each connection of a traffic entry, per interval in which it stayed open."""
     by_connection: dict[int, list[float]] = {}
     for _, rates in rates_by_interval(run, interval, traffic):
         for serial, rate in rates.items():
@@ -152,7 +152,7 @@ def delays_by_direction(run: RunView, traffic: str | None) -> list[Floats]:
 def segment_events(
     run: RunView, *kinds: str, connection: int = 0, history: bool = False
 ) -> dict[str, Column]:
-    """The segments of a connection with one of these events, seen at the observation point, in order of time.
+    """The segments of a connection with one of these events at the observation point, in order of time.
 
     Columns: time (s), packet number, event, payload bytes, and whether a timer sent the segment. `history`
     includes segments from before the window.
@@ -181,9 +181,9 @@ def link_counters(run: RunView, name: str | None, *columns: str) -> dict[str, fl
 
 
 class Objects:
-    """Pages, files, transactions or objects of one run that began in the window.
+    """Pages, files, transactions or objects of one run that began in the window, one per row.
 
-    A column is computed when it is first read; most metrics read two or three.
+    Each column is computed when it is first read; most metrics read two or three.
     """
 
     def __init__(self, table: Columns, rows: NDArray[np.intp]) -> None:
@@ -204,7 +204,7 @@ class Objects:
 
     @cached_property
     def start_s(self) -> Floats:
-        """Start of the object (SYN or request, as its application's `clock` says), in seconds of the run."""
+        """Start of the object in seconds of the run: its SYN or request, by the application's key `clock`."""
         return self._floats("start_ns") / 1e9
 
     @cached_property
@@ -247,8 +247,8 @@ def objects(run: RunView, kind: Kind, traffic: str | None = None) -> Objects:
 
 
 def median(delays: Floats) -> float:
-    """Median of delays, in which that of an unfinished object is infinite. NaN if there are none, or if the
-    median is infinite.
+    """Median of delays (s), where unfinished objects have infinite delays. NaN if there are no delays, or if
+    the median is infinite.
     """
     if len(delays) == 0:
         return math.nan

@@ -18,7 +18,7 @@ def largest_window(run: RunView, *, traffic: str, segment_bytes: Annotated[int, 
     """Largest congestion window: the most that a congestion window allowed, in segments.
 
     The largest of all windows that the senders of one traffic entry recorded, whether or not they were used,
-    divided by `segment_bytes`. Of each connection only the end that sends more counts. A window is recorded
+    divided by `segment_bytes`. For each connection, only the end that sends more counts. A window is recorded
     whenever it or the sender's state changes. NaN if the cell has no such connection, or no window was
     recorded.
     """

@@ -16,7 +16,7 @@ from ._rows import Seconds, WholeNumber, connections_opened
 def connections(run: RunView, *, traffic: str | None = None, failed: bool = False) -> float:
     """Number of connections opened in the window.
 
-    With `failed = true`, the number of those that were abandoned or reset.
+    With `failed = true`, the number of these connections that were abandoned or reset.
     """
     table = connections_opened(run, traffic)
     return float(np.count_nonzero(table["failed"]) if failed else len(table["failed"]))
@@ -36,10 +36,10 @@ def connection_durations(
 ) -> Floats:
     """Durations of connections that opened and ended in the window.
 
-    From the SYN until both ends have closed. In the simulator, the end that closes first is closed only when
-    its TIME-WAIT state is over (`fin.time_wait`: 240 s in the profile `rfc5681`, 60 s in those of Linux, none
-    in `ns2-1998`), so durations of profiles with different TIME-WAITs cannot be compared. On a kernel,
-    TIME-WAIT does not count.
+    A duration is the time from the SYN until both ends have closed. In the simulator, the end that closes
+    first is closed only when its TIME-WAIT state is over (`fin.time_wait`: 240 s in the profile `rfc5681`, 60
+    s in those of Linux, none in `ns2-1998`), so durations of profiles with different TIME-WAITs cannot be
+    compared. On a kernel, TIME-WAIT does not count.
 
     Options select connections: `retransmits_at_least` and `retransmits_at_most` by the segments sent again by
     both ends, `drops_at_least` and `drops_at_most` by the number of packets that links dropped,
@@ -47,7 +47,7 @@ def connection_durations(
     takes at least an initial timeout), `down_at_most` by the bytes delivered to the client. If these bytes
     fit into the initial window, all losses were in one window.
 
-    In the order of the records.
+    The values are in the order of the records.
     """
     table = connections_opened(run, traffic)
     start, end = (np.asarray(table[name], dtype=np.float64) for name in ("start_ns", "end_ns"))

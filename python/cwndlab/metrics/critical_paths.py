@@ -29,11 +29,12 @@ def time_spent(
 
     The path starts at the arrival of an object's last byte and leads back, packet by packet, to the event
     that each packet waited for, on any connection (Barford and Crovella, "Critical path analysis of TCP
-    transactions", SIGCOMM 2000); docs/guide/explain.md describes the parts. The values are of the finished
-    objects that began in the window; with `kind = "connection"`, of the connections that were opened in it.
-    Reduce them by `within` (mean, sum).
+    transactions", SIGCOMM 2000); docs/guide/explain.md describes the parts. There is one value for each
+    finished object that began in the window; with `kind = "connection"`, for each connection that was opened
+    in the window. Reduce them by `within` (mean, sum).
 
-    For one traffic entry of the study, or for all; in the order of the records.
+    `traffic` selects one traffic entry of the study; by default, all count. The values are in the order of
+    the records.
     """
     budgets = run.once(("budgets", kind), lambda: run.budgets(kind))
     mine = np.isin(budgets["traffic"], run.traffic(traffic))

@@ -26,7 +26,7 @@ def one_way_delay(run: RunView, *, traffic: str | None = None) -> Floats:
     datagrams over a QUIC stack, the delays are those of its datagrams, including their waiting time at the
     sender.
 
-    For one traffic entry of the study, or for all.
+    `traffic` selects one traffic entry of the study; by default, all count.
     """
     return np.concatenate([np.zeros(0), *delays_by_direction(run, traffic)])
 
@@ -45,7 +45,7 @@ def delay_variation(
     before, without the sign. RFC 5481 discusses both as forms of the variation of RFC 3393, which has a sign.
     Reduce it by `within` (p95, p99).
 
-    For one traffic entry of the study, or for all.
+    `traffic` selects one traffic entry of the study; by default, all count.
     """
     parts = [
         np.abs(np.diff(delays)) if form == "ipdv" else delays - delays.min()
@@ -81,9 +81,10 @@ def round_trip(run: RunView, *, traffic: str) -> float:
     $$ \bar r = \frac{1}{T} \int r(t)\,dt $$
 
     over the window (from the first measurement to the connection's end), with \(r\) the sender's estimate
-    (RFC 6298), recorded whenever its window changes (probe `cwnd`); the mean over the traffic's senders.
+    (RFC 6298), recorded whenever its window changes (probe `cwnd`). The value is the mean over the traffic's
+    senders; of each connection, only the end that sends more counts.
 
-    For one traffic entry of the study, at the end that sends more. NaN if nothing was measured.
+    `traffic` selects one traffic entry of the study. NaN if nothing was measured.
     """
     connections, table = run.columns("connections"), run.columns("cwnd")
     srtt = np.asarray(table["srtt_ns"], dtype=np.float64)

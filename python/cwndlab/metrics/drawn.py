@@ -1,4 +1,4 @@
-"""Random draws of a run less their expectation; `adjust_for` removes their effect from other quantities."""
+"""Deviations of a run's random draws from their expectations; `adjust_for` corrects quantities for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import RunView
 from ._declared import metric
 from ._rows import Kind, link_counters, objects
 
-#: For each application the key that gives the size of its objects, and their kind in the records.
+#: For each application, the key with the size of its objects, and their kind in the records.
 _SIZES: Mapping[str, tuple[str, Kind]] = {
     "web": ("object_bytes", "page"),
     "ftp": ("file_bytes", "file"),
@@ -20,7 +20,7 @@ _SIZES: Mapping[str, tuple[str, Kind]] = {
     "rr": ("response_bytes", "transaction"),
     "pipeline": ("response_bytes", "transaction"),
 }
-#: For each application the key that gives the pause before an object, and the object's kind in the records.
+#: For each application, the key with the pause before an object, and the object's kind in the records.
 _PAUSES: Mapping[str, tuple[str, Kind]] = {"web": ("think_s", "page"), "ftp": ("pause_s", "file")}
 
 
@@ -34,7 +34,7 @@ def excess_bytes(run: RunView, *, traffic: str | None = None) -> float:
     drawn when its object begins, independently of what happened before, so the expectation of the sum is 0,
     however many objects a run has (Wald 1944). Fixed sizes contribute nothing.
 
-    For one traffic entry of the study, or for all.
+    `traffic` selects one traffic entry of the study; by default, all count.
     """
     total = 0.0
     for index in run.traffic(traffic):
@@ -58,7 +58,7 @@ def excess_pauses(run: RunView, *, traffic: str | None = None) -> float:
     expectation of the sum is 0. Applications whose clock begins with the request contribute nothing: the end
     of their pauses is not recorded.
 
-    For one traffic entry of the study, or for all.
+    `traffic` selects one traffic entry of the study; by default, all count.
     """
     total = 0.0
     for index in run.traffic(traffic):
@@ -88,8 +88,8 @@ def excess_losses(run: RunView, *, link: str | None = None) -> float:
     p, independently of what happened before, so the expectation is 0, however many packets arrive (Wald
     1944).
 
-    `link` is a direction, such as "n1>n0". 0 unless a constant loss probability is the only impairment there
-    that loses packets.
+    `link` is a direction, such as "n1>n0". The value is 0 unless a constant loss probability is the only
+    impairment of the link that loses packets.
     """
     impairments = run.scenario["links"][run.link(link)].get("impairments", ())
     losing = [impairment for impairment in impairments if impairment["kind"] != "jitter"]
@@ -100,12 +100,12 @@ def excess_losses(run: RunView, *, link: str | None = None) -> float:
 
 
 def _distribution(run: RunView, written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A distribution as a scenario writes it; if that is a name, the shared distribution of that name."""
+    """The distribution that a scenario states; if it states a name, the shared distribution of that name."""
     return run.scenario["distributions"][written["name"]] if written["kind"] == "named" else written
 
 
 def _mean(run: RunView, written: Mapping[str, Any]) -> float:
-    """The expectation of a distribution; computed once for one that applications share."""
+    """The expectation of a distribution of the scenario; computed once if applications share it."""
     distribution = _distribution(run, written)
     if written["kind"] != "named":
         return expectation(distribution)
@@ -123,7 +123,7 @@ def _expected_bytes(run: RunView, app: Mapping[str, Any], key: str) -> float:
 
 
 def _is_last(app: Mapping[str, Any], index: int) -> bool:
-    """Whether the page or file with this index (from 0) is the application's last."""
+    """Whether the page or file with this index (from 0) is the last that the application requests."""
     limit = app.get("pages" if app["kind"] == "web" else "files")
     return limit is not None and index + 1 >= limit
 
@@ -134,7 +134,7 @@ def expectation(written: Mapping[str, Any]) -> float:
 
 
 def expectation_beyond(written: Mapping[str, Any], at: float) -> float:
-    """The conditional expectation E[X | X > at]; `at` itself if P(X > at) is (almost) 0."""
+    """The conditional expectation E[X | X > at]; `at` if P(X > at) is below 1e-12."""
     share, part = _beyond(written, at)
     return part / share if share > 1e-12 else at
 
@@ -189,8 +189,8 @@ def _limit(d: Mapping[str, Any]) -> float:
 
 
 def _pareto_beyond(least: float, shape: float, most: float, at: float) -> tuple[float, float]:
-    """As `_beyond`, with E[X 1(X > at)] = a P(X > a) + the integral of P(X > x) from a to the limit `most`,
-    where a is the larger of `at` and `least`.
+    """P(X > at) and E[X 1(X > at)] of a Pareto value X limited to `most`. With a the larger of `at` and
+    `least`, the latter is a P(X > a) plus the integral of P(X > x) from a to `most`.
     """
     if at >= most:
         return 0.0, 0.0
@@ -208,8 +208,8 @@ def _pareto_beyond(least: float, shape: float, most: float, at: float) -> tuple[
 
 
 def _lognormal_beyond(median: float, sigma: float, most: float, at: float) -> tuple[float, float]:
-    """As `_beyond`; E[X 1(X > at)] is the part of the mean from `at` to the limit `most`, plus `most` times
-    the probability of larger values.
+    """P(X > at) and E[X 1(X > at)] of a lognormal value X limited to `most`: the latter is the part of the
+    mean from `at` to `most`, plus `most` times the probability of larger values.
     """
     if at >= most:
         return 0.0, 0.0

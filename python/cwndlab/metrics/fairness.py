@@ -30,7 +30,7 @@ def share(run: RunView, *, traffic: str) -> float:
     with \(x_i\) the payload bytes that connection \(i\) delivered in order, both ways. If there is one
     bottleneck, \(s\) is the traffic's share of what it carries, apart from headers.
 
-    For one traffic entry of the study. NaN if the cell lacks it, or if nothing was delivered.
+    `traffic` selects one traffic entry of the study. NaN if the cell lacks it, or if nothing was delivered.
     """
     if not run.traffic(traffic):
         return math.nan
@@ -48,7 +48,8 @@ def jain_index(run: RunView, *, traffic: list[str] | None = None) -> float:
     with \(x_i\) the payload that connection \(i\) delivered in order, both ways. 1: all shares are equal;
     1/n: one connection has everything. Source: Jain, Chiu, Hawe 1984, DEC-TR-301; RFC 2884, section 5.1.
 
-    For the connections of these traffic entries together, or for all. NaN if nothing was delivered.
+    `traffic` lists the traffic entries whose connections count together; by default, all count. NaN if
+    nothing was delivered.
     """
     rows = select_connections(run, *(traffic if traffic is not None else [None]))
     x = delivered_bytes(rows)
@@ -70,8 +71,8 @@ def convergence_time(
     that is later). For two connections: from the later one's start until each gets between (1 - delta)/2
     and (1 + delta)/2 of their sum. The first such interval counts, even if later ones are unequal.
 
-    For the connections of these traffic entries together, or for all. NaN if there is no such interval in
-    which all are open, or with fewer than two connections.
+    `traffic` lists the traffic entries whose connections count together; by default, all count. NaN if there
+    is no such interval in which all are open, or there are fewer than two connections.
     """
     entries = tuple(traffic) if traffic is not None else (None,)
     rows = select_connections(run, *entries)
@@ -97,8 +98,8 @@ def halving_time(run: RunView, *, traffic: str, since: Seconds, interval: Period
     goodput in the \(k\)-th interval that begins at the change or later, and \(e_k\) the end of that interval.
     Every interval is `interval` seconds long.
 
-    For one traffic entry of the study. NaN if it delivered nothing before the change, or never halves its
-    rate.
+    `traffic` selects one traffic entry of the study. NaN if it delivered nothing before the change, or never
+    halves its rate.
     """
     before, after = [], []
     for part in run.parts(interval):
@@ -130,8 +131,8 @@ def synchronization(run: RunView, *, traffic: list[str] | None = None, span: Per
     Shared Bottleneck Link" (Washington University in St. Louis, 2006) instead counts the connections that
     lose a packet.
 
-    For the connections of these traffic entries together, or for all. NaN if there is no reduction while at
-    least two connections are open.
+    `traffic` lists the traffic entries whose connections count together; by default, all count. NaN if there
+    is no reduction while at least two connections are open.
     """
     rows = select_connections(run, *(traffic if traffic is not None else [None]))
     serials, start = rows["connection"], np.asarray(rows["start_ns"], dtype=np.float64)

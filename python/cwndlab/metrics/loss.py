@@ -26,14 +26,14 @@ from ._rows import (
 
 @metric(unit="1", low=0, high=1)
 def loss_rate(run: RunView, *, traffic: str | None = None) -> float:
-    r"""Loss rate of flows: packets of theirs that links dropped, per packet that they sent.
+    r"""Loss rate of flows: packets that links dropped, per packet that the flows sent.
 
     $$ p = \frac{\text{drops}}{\text{segments sent}} $$
 
-    Both directions and all kinds of packets count (data, SYN, ACK, FIN). A packet dropped in the window
-    may have been sent before it. `drop_rate` is the rate at one link.
+    Both directions and all kinds of packets count (data, SYN, ACK, FIN). A packet dropped in the window may
+    have been sent before it. `drop_rate` is the rate at one link.
 
-    For one traffic entry of the study, or for all. NaN if nothing was sent.
+    `traffic` selects one traffic entry of the study; by default, all count. NaN if nothing was sent.
     """
     return per_segment_sent(run, "drops", traffic)
 
@@ -44,11 +44,11 @@ def datagram_loss(run: RunView, *, traffic: str | None = None) -> float:
 
     $$ p = 1 - \frac{\text{datagrams arrived}}{\text{datagrams sent}} $$
 
-    Over UDP, those that links dropped. Over a QUIC stack, where a packet can carry several datagrams and the
-    stack discards some without sending them (RFC 9221, section 5.4), those sent in the window that had not
-    arrived when it ended. `loss_rate` counts packets instead.
+    Over UDP, the datagrams that links dropped count as lost. Over a QUIC stack, where a packet can carry
+    several datagrams and the stack discards some without sending them (RFC 9221, section 5.4), the datagrams
+    sent in the window that had not arrived when it ended count as lost. `loss_rate` counts packets instead.
 
-    For one traffic entry of the study, or for all. NaN if none sent datagrams.
+    `traffic` selects one traffic entry of the study; by default, all count. NaN if none sent datagrams.
     """
     entries = run.scenario["traffic"]
     mine = [k for k in run.traffic(traffic) if is_unresponsive(entries[k]["app"])]
@@ -94,11 +94,9 @@ def dropped_packets(
 ) -> list[float]:
     """Numbers of the packets that were dropped, in order of time.
 
-    Packet N is the N-th of the transfer, from 1 (offset / MSS + 1). With ``until =
-    "first-retransmission"`` only those dropped before the first retransmission seen at the observation point,
-    as in RFC 2416.
-
-    `until` is "end" or "first-retransmission".
+    Packet N is the N-th of the transfer, from 1 (offset / MSS + 1). With ``until = "first-retransmission"``
+    only packets dropped before the first retransmission seen at the observation point are listed, as in RFC
+    2416.
     """
     drops = segment_events(run, "drop", connection=connection)
     keep = drops["len"] > 0
@@ -122,10 +120,8 @@ def congestion_signals(
 ) -> float:
     r"""Packets of a traffic's connections that links marked CE or dropped, both ways.
 
-    With `per_megabyte` per \(10^6\) payload bytes that these connections delivered in order in the same
-    time.
-
-    `signal`: `marks`, `drops` or `both`; NaN if the cell has no such traffic.
+    With `per_megabyte`, the number is per \(10^6\) payload bytes that these connections delivered in order in
+    the same time. `signal` is `marks`, `drops` or `both`. NaN if the cell has no such traffic.
     """
     entries = [index for name in traffic for index in run.traffic(name)]
     if not entries:
@@ -142,16 +138,16 @@ def congestion_signals(
 def windows_with_drops(
     run: RunView, *, traffic: str | None = None, at_least: Position = 1, share: bool = False
 ) -> float:
-    """Windows of data in which links dropped at least so many packets.
+    """Windows of data in which links dropped at least `at_least` packets.
 
     A window of data is what a sender has sent beyond its highest acknowledgment. Here it begins with the
     first packet dropped, and ends when the observation point sees the first acknowledgment that covers this
-    packet. A packet dropped twice in the window counts once. `at_least` is the number of packets.
+    packet. A packet dropped twice in the window counts once. With `share`, the value is a share of the
+    windows in which any packet was dropped (NaN if there are none).
 
-    With `share` as a share of the windows in which any packet was dropped (NaN if there are none).
-
-    For one traffic entry of the study, or for all, as far as the observation point sees its connections.
-    NaN if the cell has none, or all of them use QUIC stacks, which have no cumulative acknowledgments.
+    `traffic` selects one traffic entry of the study; by default, all count. Only connections that the
+    observation point sees count. NaN if the cell has no such traffic, or only connections of QUIC stacks,
+    which have no cumulative acknowledgments.
     """
     if (traffic is not None and not run.traffic(traffic)) or all_use_quic(run, traffic):
         return math.nan

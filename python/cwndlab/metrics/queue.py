@@ -27,10 +27,11 @@ def queue_delay(run: RunView, *, link: str | None = None) -> Floats:
     on, pauses included.
 
     With `fq-codel`, `dualpi2` and `cbq`, packets wait in several queues. The value is then the backlog
-    divided by the rate, which is not the delay of any flow, and `measure` titles it so. For the delay of a
-    flow's packets use `one_way_delay`.
+    divided by the rate, which is not the delay of any flow, and `measure` titles it accordingly. For the
+    delay of a flow's packets use `one_way_delay`.
 
-    One value for each sample, for a direction of a link, such as "r1>r2". Reduce them by `within`.
+    `link` is a direction of a link, such as "r1>r2". There is one value for each sample; reduce them by
+    `within`.
     """
     index = run.link(link)
     table = run.columns("queues")
@@ -52,8 +53,8 @@ def queue_length(
     The average is in the unit of RED's thresholds. The authors of RFC 2884 tuned RED by the average and the
     actual queue size (section 4.1).
 
-    One value for each sample (probe `queue_interval`), for a direction of a link, such as "r1>r2". Reduce
-    them by `within`.
+    `link` is a direction of a link, such as "r1>r2". There is one value for each sample (probe
+    `queue_interval`); reduce them by `within`.
     """
     table = run.columns("queues")
     chosen = np.asarray(table["link"]) == run.link(link)
@@ -72,11 +73,11 @@ def red_region(
 
     $$ s = \frac{t_{region}}{t_{below} + t_{between} + t_{above}} $$
 
-    Weighted by time, not by packets. Between arrivals the average is constant; while the queue is idle it
-    decays (docs/models/red.md). RFC 2884, section 4.1, calls the region between the thresholds the RED
-    region.
+    The share is weighted by time, not by packets. Between arrivals the average is constant; while the queue
+    is idle it decays (docs/models/red.md). RFC 2884, section 4.1, calls the region between the thresholds the
+    RED region.
 
-    For one direction of a link, such as "r1>r2". NaN unless its queue is RED, or a class queue with one RED.
+    `link` is a direction, such as "r1>r2". NaN unless its queue is RED, or a class queue with one RED.
     """
     times = link_counters(run, link, *(f"red_{name}_ns" for name in _REGIONS))
     total = sum(times.values())
@@ -90,7 +91,7 @@ _OPPORTUNITY_BITS = 12_000.0
 
 
 def drain_seconds(link: Mapping[str, Any], time_s: Floats, bits: Floats) -> Floats:
-    """Seconds that a link of the scenario needs to send each of these numbers of bits from its time on."""
+    """Seconds that a link of the scenario takes to send each number of bits, from its time in `time_s` on."""
     capacity = link.get("capacity")
     if capacity is None:
         return np.asarray(bits / min(link["rate_bps"], link.get("queue", {}).get("rate_bps", math.inf)))
@@ -99,7 +100,7 @@ def drain_seconds(link: Mapping[str, Any], time_s: Floats, bits: Floats) -> Floa
     if capacity["kind"] == "steps":
         times, sent = _steps(capacity, float(time_s.max()), float(bits.max()))
         begun = np.interp(time_s, times, sent)
-        # The curve is flat during a pause: slightly less than all bits finds its beginning, not its end.
+        # The curve is flat during a pause: slightly fewer bits give the pause's beginning, not its end.
         ends = np.interp(begun + bits - 1e-6, sent, times)
         return np.where(bits > 0, np.maximum(ends - time_s, 0.0), 0.0)
     times, sent = _deliveries(capacity, float(time_s.max()), float(bits.max()))
@@ -109,7 +110,7 @@ def drain_seconds(link: Mapping[str, Any], time_s: Floats, bits: Floats) -> Floa
 
 
 def _steps(capacity: Mapping[str, Any], until: float, more: float) -> tuple[Floats, Floats]:
-    """Times (s), and the bits that a link can have sent by each, from 0 to `more` bits after `until`."""
+    """The bits that a link can send by each time (s), from 0 until `more` bits after the time `until`."""
     begins = [at / 1e9 for at in capacity["at_ns"]]
     rates = capacity["rates_bps"]
     repeat = capacity.get("repeat_ns")
@@ -131,7 +132,7 @@ def _steps(capacity: Mapping[str, Any], until: float, more: float) -> tuple[Floa
 
 
 def _deliveries(capacity: Mapping[str, Any], until: float, more: float) -> tuple[Floats, Floats]:
-    """As `_steps`, for a link with delivery opportunities: their times, and the bits sent before each."""
+    """The times (s) of a link's delivery opportunities, and the bits that can be sent before each of them."""
     once = np.asarray(capacity["at_ms"], dtype=np.float64) / 1e3
     rounds = int(np.ceil((until / once[-1]) + more / _OPPORTUNITY_BITS / len(once))) + 2
     times = np.asarray((once[None, :] + once[-1] * np.arange(rounds)[:, None]).ravel())

@@ -25,7 +25,8 @@ from ._rows import (
 def retransmits(run: RunView, *, traffic: str | None = None, indicator: bool = False) -> float:
     """Segments sent again, summed over the connections of the traffic.
 
-    For one traffic entry of the study, or for all. With `indicator` the value is 1 if there were any, else 0.
+    With `indicator` the value is 1 if there were any, else 0. `traffic` selects one traffic entry of the
+    study; by default, all count.
     """
     total = float(np.sum(select_connections(run, traffic)["retransmits"]))
     return float(total > 0) if indicator else total
@@ -39,7 +40,7 @@ def retransmission_rate(run: RunView, *, traffic: str | None = None) -> float:
 
     Both ends of the connections count.
 
-    For one traffic entry of the study, or for all. NaN if nothing was sent.
+    `traffic` selects one traffic entry of the study; by default, all count. NaN if nothing was sent.
     """
     return per_segment_sent(run, "retransmits", traffic)
 
@@ -50,7 +51,7 @@ def retransmission_time(
 ) -> float:
     """When the nth retransmission is seen at the observation point. NaN if there are fewer.
 
-    `nth` counts from 1 the retransmissions of any packet, or of the `packet` given.
+    `nth` counts from 1, over the retransmissions of all packets, or of `packet` if it is given.
     """
     again = segment_events(run, "retransmit", connection=connection)
     times = again["time_s"] if packet is None else again["time_s"][again["segment"] == packet]
@@ -70,7 +71,8 @@ def retransmission_times(run: RunView, *, connection: WholeNumber = 0) -> list[f
 def fast_retransmits(run: RunView, *, traffic: str | None = None) -> float:
     """Fast retransmits: recoveries begun by duplicate ACKs, summed over the connections.
 
-    For one traffic entry of the study, or for all. NaN if all of them use QUIC stacks, which report none.
+    `traffic` selects one traffic entry of the study; by default, all count. NaN if all connections use QUIC
+    stacks, which report no fast retransmits.
     """
     if all_use_quic(run, traffic):
         return math.nan
@@ -82,10 +84,11 @@ def triple_duplicate_acks(run: RunView, *, traffic: str | None = None) -> float:
     """ACK numbers repeated at least three times at the observation point, as tcptrace counts triple dupacks.
 
     A sender that retransmits at the third duplicate has as many fast retransmits, unless its window or a
-    recovery forbids some. RFC 2884, section 5.2, computes retransmissions due to timeouts as all
+    recovery prevents some. RFC 2884, section 5.2, computes retransmissions due to timeouts as all
     retransmissions less the triple duplicate ACKs.
 
-    For one traffic entry of the study, or for all. NaN if the cell has none, or all of them use QUIC stacks.
+    `traffic` selects one traffic entry of the study; by default, all count. NaN if the cell has no such
+    traffic, or only connections of QUIC stacks.
     """
     if (traffic is not None and not run.traffic(traffic)) or all_use_quic(run, traffic):
         return math.nan
@@ -105,7 +108,7 @@ def triple_duplicate_acks(run: RunView, *, traffic: str | None = None) -> float:
 def timeouts(run: RunView, *, traffic: str | None = None) -> float:
     """Retransmission timeouts (probe timeouts of QUIC stacks), summed over the connections of the traffic.
 
-    For one traffic entry of the study, or for all.
+    `traffic` selects one traffic entry of the study; by default, all count.
     """
     return float(np.sum(select_connections(run, traffic)["timeouts"]))
 
@@ -120,11 +123,11 @@ def timeout_share(
 ) -> float:
     """Share of the transactions in which a retransmission timer expired, at either end, for a SYN or data.
 
-    The share is of transactions that began in the window, finished or not; with `of = "resent"`, only of
-    those in which a segment was sent again. Of these, the ones without a timeout recovered by duplicate ACKs
-    alone.
+    All transactions that began in the window count, finished or not. With `of = "resent"`, only transactions
+    with a segment sent again count; those of them without a timeout recovered by duplicate ACKs alone.
 
-    For one traffic entry of the study, or for all, and one `kind` of object. NaN if there were none.
+    `traffic` selects one traffic entry of the study (by default, all count), and `kind` one kind of object.
+    NaN if there were no such objects.
     """
     sample = objects(run, kind, traffic)
     timeouts = sample.timeouts if of == "all" else sample.timeouts[sample.retransmits > 0]
@@ -135,8 +138,8 @@ def timeout_share(
 def timeout_time(run: RunView, *, nth: Position = 1, connection: WholeNumber = 0) -> float:
     """When the nth retransmission timeout is seen at the observation point. NaN if there are fewer.
 
-    A timeout is seen as the retransmission that it caused. The simulator's records mark these; on a kernel, a
-    retransmission counts as one if no packet arrived at its sender in the two milliseconds before.
+    A timeout is seen as the retransmission that it caused. The simulator's records mark such retransmissions;
+    on a kernel, a retransmission counts as a timeout's if no packet arrived at its sender in the 2 ms before.
 
     `nth` counts from 1.
     """
@@ -149,9 +152,9 @@ def timeout_time(run: RunView, *, nth: Position = 1, connection: WholeNumber = 0
 def timeout_wait(run: RunView, *, nth: Position = 1, connection: WholeNumber = 0) -> float:
     """How long the retransmission timer of the nth timeout had run, as far as it can be seen.
 
-    The time since the observation point saw the last ACK of new data or the last retransmission before the
-    timeout; both restart the timer (RFC 6298, section 5). If the observation point is at the sender, this is
-    the sender's timeout. NaN if there are fewer timeouts.
+    This is the time since the observation point saw the last ACK of new data or the last retransmission
+    before the timeout; both restart the timer (RFC 6298, section 5). If the observation point is at the
+    sender, this is the sender's timeout. NaN if there are fewer timeouts.
 
     `nth` counts from 1.
     """

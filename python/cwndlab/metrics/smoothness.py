@@ -22,7 +22,8 @@ def largest_rate_cut(run: RunView, *, traffic: str, interval: Period) -> float:
     0: the rate never falls; 1: it falls to 0. With the round-trip time as the interval, this is the largest
     cut in a round trip.
 
-    For one traffic entry of the study. NaN if no connection delivered in an interval before its last one.
+    `traffic` selects one traffic entry of the study. NaN if no connection delivered in an interval before its
+    last one.
     """
     cuts = []
     for x in rates_by_connection(run, interval, traffic):
@@ -42,7 +43,7 @@ def largest_rate_rise(run: RunView, *, traffic: str, interval: Period) -> float:
     (seconds) long; the mean over the traffic's connections. With the round-trip time as the interval, this is
     the largest rise in a round trip. To leave out the connections' start, measure in a window or a phase.
 
-    For one traffic entry of the study. NaN if no connection was open for two intervals.
+    `traffic` selects one traffic entry of the study. NaN if no connection was open for two intervals.
     """
     series = [x for x in rates_by_connection(run, interval, traffic) if len(x) > 1]
     return float(np.mean([max(0.0, float(np.max(np.diff(x)))) for x in series])) if series else math.nan
@@ -58,7 +59,7 @@ def rate_variation(run: RunView, *, traffic: str, interval: Period) -> float:
     (seconds) long, and \(\bar x\) their mean; the mean over the traffic's connections. Intervals throughout
     which a connection was not open are left out. 0: the rate is constant.
 
-    For one traffic entry of the study. NaN if no connection delivered in two intervals or more.
+    `traffic` selects one traffic entry of the study. NaN if no connection delivered in two intervals or more.
     """
     series = [x for x in rates_by_connection(run, interval, traffic) if len(x) > 1 and np.sum(x) > 0]
     return float(np.mean([np.std(x) / np.mean(x) for x in series])) if series else math.nan
@@ -75,7 +76,7 @@ def rate_variation_scales(run: RunView, *, traffic: str, interval: Period) -> li
     it), has \(m = 2^k\); the list ends where no connection has two such intervals. \(c_1\) is
     `rate_variation`. A rate that is smooth over seconds may vary much over round trips.
 
-    For one traffic entry of the study; the shortest scale comes first.
+    `traffic` selects one traffic entry of the study. The shortest scale comes first.
     """
     series = [x for x in rates_by_connection(run, interval, traffic) if len(x) > 1 and np.sum(x) > 0]
     variations: list[float] = []

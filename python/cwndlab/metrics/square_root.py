@@ -32,7 +32,7 @@ class _Sender(NamedTuple):
 
 @once_per_window
 def _senders(run: RunView, traffic: str) -> list[_Sender]:
-    """The end that sends more of each connection of a traffic entry, in the order of `select_connections`."""
+    """The end that sends more data, for each connection of a traffic entry, in the order of its rows."""
     rows, table = select_connections(run, traffic), run.columns("cwnd")
     sends_up = rows["bytes_up"] >= rows["bytes_down"]
     end = np.asarray(rows["connection"], dtype=np.int64) * 2 + sends_up
@@ -49,9 +49,9 @@ def _senders(run: RunView, traffic: str) -> list[_Sender]:
 
 
 def _local_maxima(sender: _Sender, every_ns: float) -> int:
-    """The number of local maxima of a window read every `every_ns`; equal values in a row count once."""
+    """The number of local maxima of a window read every `every_ns`; equal consecutive readings count once."""
     sample = np.append(np.ceil(sender.time / every_ns), np.inf)
-    seen = sample[1:] != sample[:-1]  # of several changes before a reading, only the last is seen
+    seen = sample[1:] != sample[:-1]  # of several changes between two readings, only the last is seen
     steps = np.diff(sender.cwnd[seen].astype(np.int64))
     rises = np.sign(steps[steps != 0])
     return int(np.count_nonzero(np.diff(rises) == -2))
@@ -80,7 +80,8 @@ def window_halvings(run: RunView, *, traffic: str, sampling: Sampling = 0.01) ->
     after it; of equal readings in a row, one counts. This follows vinitaparasrampuria/IMC-Revisiting-TCP
     (`mathis_constant_cal.py`), which reads iperf3's windows every 10 ms; iperf3 prints three digits.
 
-    For one traffic entry of the study, summed over its connections. NaN if the cell has none.
+    `traffic` selects one traffic entry of the study, over whose connections the number is summed. NaN if the
+    cell has no such traffic.
     """
     return float(np.sum(_halvings(run, traffic, sampling))) if run.traffic(traffic) else math.nan
 
@@ -106,7 +107,8 @@ def mathis_constant(
     as in vinitaparasrampuria/IMC-Revisiting-TCP (`mathis_constant_cal.py`); formula: Mathis, Semke, Mahdavi,
     Ott 1997.
 
-    For one traffic entry of the study. Connections without such an event are left out. NaN if none is left.
+    `traffic` selects one traffic entry of the study. Connections without such an event are left out. NaN if
+    none is left.
     """
     if not run.traffic(traffic):
         return math.nan

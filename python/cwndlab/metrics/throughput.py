@@ -29,7 +29,8 @@ def goodput(run: RunView, *, traffic: str | None = None) -> float:
     Bytes that arrive after a lost segment count when its retransmission arrives, because the application gets
     them only then. So the goodput of a window shorter than a recovery can exceed the link's rate.
 
-    For one traffic entry of the study, or for all. NaN if the cell has no such traffic.
+    `traffic` selects one traffic entry of the study; by default, all count. NaN if the cell has no such
+    traffic.
     """
     if traffic is not None and not run.traffic(traffic):
         return math.nan
@@ -44,7 +45,8 @@ def goodput_series(run: RunView, *, traffic: str | None = None, interval: Period
     repaired, this can exceed the link's rate. A figure with `x = "index"` draws it: point k is the k-th
     interval of length `interval` (seconds).
 
-    For one traffic entry of the study, or for all; in the order of time.
+    `traffic` selects one traffic entry of the study; by default, all count. The values are in the order of
+    time.
     """
     rates = []
     for part in run.parts(interval):
@@ -57,11 +59,11 @@ def goodput_series(run: RunView, *, traffic: str | None = None, interval: Period
 def flow_throughput(run: RunView, *, traffic: str) -> float:
     """Throughput of a bulk flow as its user sees it: payload over the time from its start to its last byte.
 
-    For a flow that has not finished when the window ends, the payload and the time until then count; for one
-    that began before the window, those from the window's beginning on. The value is the mean over the
+    If a flow has not finished when the window ends, its payload and time until then count. If it began before
+    the window, its payload and time since the window's beginning count. The value is the mean over the
     traffic's flows (RFC 2884, section 5.2: end user throughput).
 
-    For one traffic entry of the study. NaN if the cell has none.
+    `traffic` selects one traffic entry of the study. NaN if the cell has no such traffic.
     """
     files = objects(run, "file", traffic)
     rates = [8 * files.bytes[files.finished] / files.delay_s[files.finished]]
@@ -90,9 +92,9 @@ def transferred(
 ) -> float:
     """Payload bytes that reached the applications in order.
 
-    `count = "delivered"`: of every connection, finished or not. `count = "completed"`: of finished pages,
-    files and transactions, regardless of `direction`. `direction`: `down` (to the client), `up` (to the
-    server) or `both`.
+    `count` is `delivered` (of every connection, finished or not) or `completed` (of finished pages, files and
+    transactions, regardless of `direction`). `direction` is `down` (to the client), `up` (to the server) or
+    `both`.
 
     NaN if the cell has no such traffic.
     """

@@ -24,11 +24,11 @@ def completion_time(
 ) -> Floats:
     """Completion times of transfers (or pages, transactions, objects), all or those of one class of sizes.
 
-    From the start of the transfer's clock (SYN or request, as the application says) to its last byte (FCT,
-    flow completion time); `at_least` and `below` choose by size in bytes. Unfinished transfers have no
-    completion time; `unfinished_pages` counts them.
+    A completion time is the time from the start of the transfer's clock (SYN or request, as the application
+    says) to its last byte (FCT, flow completion time). `at_least` and `below` select transfers by size in
+    bytes. Unfinished transfers have no completion time; `unfinished_pages` counts them.
 
-    In the order of the records. Reduce them by `within`.
+    The values are in the order of the records. Reduce them by `within`.
     """
     sample = objects(run, kind, traffic)
     chosen = sample.finished & (sample.bytes >= at_least)
@@ -44,8 +44,8 @@ _SHARES = (np.arange(100) + 0.5) / 100
 def delay_quantiles(run: RunView, *, kind: Kind = "page", traffic: str | None = None) -> list[float]:
     """Quantiles of the delay of pages (or files, transactions, objects), for figures of distributions.
 
-    One hundred values: the quantiles 0.5 %, 1.5 %, …, 99.5 %. An unfinished page counts as longer than every
-    finished one; quantiles that fall among unfinished ones are NaN.
+    The hundred values are the quantiles 0.5 %, 1.5 %, …, 99.5 %. An unfinished page counts as longer than
+    every finished one; quantiles that fall among unfinished pages are NaN.
 
     The list is empty if there is no such object.
     """
@@ -63,13 +63,13 @@ def median_delay(
 ) -> float:
     """Median delay of pages (or files, transactions, objects).
 
-    The delay of a page is from the start of its clock (SYN or request, as the application says) to the last
-    byte of its last object; that of a file from its clock (by default its SYN) to its last byte in order. The
-    median is over all clients together (`pool = "all"`), or it is the mean of the medians of all clients
-    (`pool = "client"`). Pages unfinished at the window's end count as longer than all finished ones
+    The delay of a page lasts from the start of its clock (SYN or request, as the application says) to the
+    last byte of its last object; that of a file from its clock (by default its SYN) to its last byte in
+    order. The median is over all clients together (`pool = "all"`), or it is the mean of the medians of all
+    clients (`pool = "client"`). Pages unfinished at the window's end count as longer than all finished ones
     (right-censored): leaving them out would make a slow network look fast.
 
-    NaN if there are none, or if the median falls among the unfinished.
+    NaN if there are no such objects, or if the median falls among the unfinished ones.
     """
     return pooled_median(run, kind, traffic, pool)
 
@@ -78,7 +78,7 @@ def median_delay(
 def object_bytes(run: RunView, *, kind: Kind = "object", traffic: str | None = None) -> Floats:
     """Sizes of finished pages, files, transactions or objects.
 
-    In the order of the records.
+    The values are in the order of the records.
     """
     sample = objects(run, kind, traffic)
     return sample.bytes[sample.finished]
@@ -96,8 +96,8 @@ def unfinished_pages(
 ) -> float:
     """Number of pages not finished when the window ended, or lost with a connection that was given up.
 
-    Counts those that began in the window. With `share` as a share of all that began. `kind`: page, file,
-    transaction or object.
+    Only pages that began in the window count. With `share`, the value is a share of all pages that began in
+    it. `kind` is page, file, transaction or object.
     """
     sample = objects(run, kind, traffic)
     count = float(np.count_nonzero(~sample.finished))
@@ -108,9 +108,10 @@ def unfinished_pages(
 def transaction_rate(run: RunView, *, traffic: str | None = None) -> float:
     """Transactions per second: those that began and ended in the window, over the window's length.
 
-    RFC 2884, section 5.3, and netperf's TCP_CRR: requests with their complete responses per second.
+    RFC 2884, section 5.3, and netperf's TCP_CRR count requests with their complete responses per second, too.
 
-    For one traffic entry of the study, or for all. NaN if the cell has none.
+    `traffic` selects one traffic entry of the study; by default, all count. NaN if the cell has no such
+    traffic.
     """
     if not run.traffic(traffic):
         return math.nan
