@@ -1,14 +1,14 @@
 """Means with less scatter, by regression on control variates.
 
-Part of the scatter of runs is due to what they drew: with larger pages than expected, pages take longer. The
-excess over the expectation is a control variate (a control): its expectation is 0, its values are known. A
-regression of a quantity on its controls has an intercept, which estimates the same mean as the runs' average,
-with only the scatter that the controls do not explain (S. S. Lavenberg, P. D. Welch, "A perspective on the
-use of control variables to increase the efficiency of Monte Carlo simulations", Management Science 27, 1981).
+Part of the scatter of runs is due to their random draws: with larger pages than expected, pages take longer.
+The excess over the expectation is a control variate (a control): its expectation is 0, its values are known.
+A regression of a quantity on its controls has an intercept, which estimates the same mean as the average, but
+scatters only by what the controls do not explain (S. S. Lavenberg, P. D. Welch, "A perspective on the use of
+control variables to increase the efficiency of Monte Carlo simulations", Management Science 27, 1981).
 
-`adjust` returns the intercept and residuals as if they were the values of runs, stretched so that Student's t
-of their mean, with n - 1 degrees of freedom, is the intercept's with n - 1 - k for k controls. So whatever is
-computed from runs can be computed from them, and cells stay paired, replicate by replicate.
+`adjust` returns the intercept plus residuals in the form of values of runs. The residuals are scaled so that
+Student's t interval of their mean (n - 1 degrees of freedom) equals that of the intercept (n - 1 - k for k
+controls). So adjusted values can replace the runs' values everywhere, and cells stay paired by replicate.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cwndlab.base.numbers import Floats, Range
 from .distributions import LEVEL, t_quantile
 
 FEWEST_ADJUSTED = 10
-"""Replicates from which on a mean is adjusted: with fewer, the slopes may cost more than they save."""
+"""The fewest replicates for which a mean is adjusted: with fewer, the slopes may cost more than they save."""
 
 ADJUSTED = ", adjusted"
 """The end of `Interval.method` if the values were adjusted."""
@@ -33,10 +33,10 @@ _DEPENDENT = 1e-9
 
 
 def adjust(values: Floats, controls: Sequence[Floats], within: Range) -> Floats | None:
-    """The values without what the controls explain, NaN where not measurable; None if that cannot be done.
+    """The values minus what the controls explain, NaN where not measured; None if they cannot be adjusted.
 
-    It cannot be done with fewer than `FEWEST_ADJUSTED` replicates, without a control that varies, or if the
-    mean, or the mean without one replicate, would leave the quantity's range.
+    They cannot with fewer than `FEWEST_ADJUSTED` replicates, without a control that varies, or if the mean,
+    or the mean without any one replicate, would leave the quantity's range.
     """
     measured = ~np.isnan(values)
     y = values[measured]
@@ -68,7 +68,7 @@ def _t(free: int) -> float:
 
 
 def _independent(controls: Sequence[Floats]) -> list[Floats]:
-    """The controls that are linearly independent of those before, scaled to a standard deviation of 1."""
+    """The controls that do not depend linearly on earlier ones, scaled to a standard deviation of 1."""
     kept: list[Floats] = []
     for control in controls:
         spread = float(np.std(control))

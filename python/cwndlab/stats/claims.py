@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from .results import Results
 
 SHOWN = 4
-"""Groups of cells that a claim's detail names; cells of further groups are only counted."""
+"""The most groups of cells that a claim's detail names; cells of further groups are only counted."""
 
 
 @dataclass(frozen=True)
 class ClaimPart:
-    """A number that a claim compares, with its interval."""
+    """A number in a comparison of a claim: its text in the expression, and its interval."""
 
     text: str
     interval: Interval
@@ -37,38 +37,38 @@ class ClaimPart:
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim with its verdict and what it rests on."""
+    """A claim with its verdict, and the numbers and cells behind the verdict."""
 
     claim: Claim
     verdict: Verdict
     parts: tuple[ClaimPart, ...] = ()
     where: str = ""
-    """The cells in which it holds, fails and is undecided, in words."""
+    """The cells in which the claim holds, fails and is undecided, as a sentence."""
     tally: str = ""
-    """The numbers of cells in which it holds and does not, in words."""
+    """The numbers of cells in which the claim holds, fails and is undecided, as a sentence."""
     rests_on: frozenset[tuple[str, str]] = frozenset()
-    """The numbers (cell and quantity) in its expression."""
+    """The numbers in the claim's expression, each as (cell id, quantity)."""
     conditions: tuple[tuple[Verdict, str], ...] = ()
-    """If `and` or `or` joins several conditions, each with its verdict."""
+    """The conditions that the outermost `and` or `or` joins, each with its verdict; else empty."""
     as_it_stands: Verdict | None = None
-    """The verdict that a suspect claim would have if it were not marked as suspect."""
+    """The verdict of a suspect claim if it were not marked as suspect; None for other claims."""
     comparisons: int = 0
-    """The number of its comparisons of random numbers, each of which may be wrong by chance."""
+    """The number of the claim's comparisons of random numbers, each of which may be wrong by chance."""
 
     @property
     def detail(self) -> str:
-        """The conditions or the cells on which the verdict rests, in one line."""
+        """The conditions or cells on which the verdict depends, in one line."""
         verdicts = "; ".join(f"{verdict.value}: {text}" for verdict, text in self.conditions)
         return self.describe_standing(f"{verdicts}." if verdicts else self.where)
 
     def describe_standing(self, what: str) -> str:
-        """The text `what`, after the verdict that a suspect claim would have if it were not suspect."""
+        """The text `what`; for a suspect claim, after the verdict that it would have otherwise."""
         stands = f"{self.as_it_stands.value} as it stands." if self.as_it_stands else ""
         return " ".join(filter(None, (stands, what)))
 
 
 def check_values(claims: Sequence[Claim], results: Results) -> None:
-    """Raises the StudyError that `judge_claim` would raise, but judges nothing."""
+    """Raises the StudyError that `judge_claim` would raise, without judging the claims."""
     evaluator = Evaluator(results)
     for claim in claims:
         if claim.assert_ is not None:
@@ -89,9 +89,9 @@ def _locate(claim: Claim, error: ExpressionError) -> StudyError:
 
 
 def judge_claim(claim: Claim, evaluator: Evaluator) -> JudgedClaim:
-    """Evaluates a claim; StudyError names it and the column in its expression.
+    """Evaluates a claim; a StudyError names the claim and the column in its expression.
 
-    Claims that share an evaluator share its selections of cells.
+    Claims judged by the same evaluator share its cache of selected cells.
     """
     if claim.assert_ is None:
         return JudgedClaim(claim, Verdict.SUSPECT if claim.suspect else Verdict.NOT_CHECKED)
@@ -120,7 +120,7 @@ def judge_claim(claim: Claim, evaluator: Evaluator) -> JudgedClaim:
 
 
 def truth_of_claim(claim: Claim, evaluator: Evaluator) -> bool | None:
-    """Whether a claim that was judged before holds at the evaluator's confidence level; None if undecided."""
+    """Whether a claim without errors holds at the evaluator's confidence level; None if undecided."""
     evaluator.restart()
     return field.as_truth(field.reduce(_condition(parse(claim.assert_ or ""), evaluator), every, None))
 
@@ -159,7 +159,7 @@ def _conditions(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[tuple[
 
 
 def _describe_cells(tree: ast.expr, evaluator: Evaluator) -> tuple[str, str]:
-    """The numbers of cells in which the claim holds, fails and is undecided; then the cells themselves."""
+    """The numbers of cells in which the claim holds, fails and is undecided; then again with their names."""
     value = evaluator.value(_inner(tree))
     if not value.condition or len(value.data) < 2:
         return "", ""
@@ -176,7 +176,7 @@ def _describe_cells(tree: ast.expr, evaluator: Evaluator) -> tuple[str, str]:
 
 
 def _name_cells(value: Field, keys: Sequence[Key], labels: Labels) -> str:
-    """Cells in words; those that differ only in the last axis are named together."""
+    """Cells in words; cells that differ only in the last axis are named together."""
     *axes, last = value.axes
     groups: dict[Key, list[Scalar]] = {}
     for key in keys:
@@ -198,7 +198,7 @@ def _name_cells(value: Field, keys: Sequence[Key], labels: Labels) -> str:
 
 
 def _parts(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[ClaimPart, ...]:
-    """The sides of the claim's comparisons that are one number, except constants, lists and signed terms."""
+    """The single numbers that the claim's comparisons compare, without constants, lists and signed terms."""
     parts = []
     for node in ast.walk(tree):
         if not isinstance(node, ast.Compare):

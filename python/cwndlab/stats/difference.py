@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NumberDifference:
-    """One number in two datasets, over the replicates that both have, and how they compare."""
+    """One number in two datasets, over the replicates that both have, with its difference."""
 
     cell: str
     quantity: str
@@ -25,27 +25,27 @@ class NumberDifference:
     a: float
     b: float
     interval: Interval
-    """Their difference, ratio or change (`b` against `a`), with its interval."""
+    """The difference, ratio or change of `b` compared with `a`, with its interval."""
     equal: bool
-    """Whether each replicate has the same value in both."""
+    """Whether each replicate has the same value in both datasets."""
     significant: bool
-    """Whether the interval excludes 0, or 1 for a ratio (without randomness: whether they differ)."""
+    """Whether the interval excludes 0, or 1 for a ratio; without randomness, whether the numbers differ."""
 
     @property
     def tested(self) -> bool:
-        """Whether there are enough runs for a test."""
+        """Whether there are enough runs to decide whether the numbers differ."""
         return self.significant or not math.isnan(self.interval.low)
 
     @property
     def method(self) -> str:
-        """`Interval.method`, and the number of replicates if they give an interval."""
+        """`Interval.method`, followed by the number of replicates if the interval comes from replicates."""
         low, n = self.interval.low, self.interval.n
         has_runs = not (math.isnan(low) or self.interval.exact)
         return self.interval.method + (f", {count_text(n, 'replicate')}" if has_runs else "")
 
     @property
     def change(self) -> float:
-        """The difference relative to the larger number; 1 where only one dataset has a number."""
+        """The difference as a share of the larger number; 1 if only one dataset has a number."""
         larger = max(abs(self.a), abs(self.b))
         change = abs(self.b - self.a) / larger if larger else 0.0
         return 1.0 if math.isnan(change) else change
@@ -73,14 +73,14 @@ class DatasetComparison:
 
     @property
     def same(self) -> int:
-        """How many numbers are equal in both."""
+        """The number of numbers that are equal in both datasets."""
         return sum(number.equal for number in self.numbers)
 
 
 def compare_datasets(a: Results, b: Results, kind: str = "difference") -> DatasetComparison:
-    """Compares every number that both have, `b` against `a`; paired if both saw the same random numbers.
+    """Compares every number that both datasets have; pairs replicates if both used the same random numbers.
 
-    `kind` is one of those of `intervals.relate`.
+    The comparison is of `b` with `a`; `kind` is one that `intervals.relate` accepts.
     """
     numbers = []
     for cell, quantity in a.data:

@@ -1,7 +1,7 @@
 """Quantiles of Student's t, and intervals by the binomial and the Poisson distribution, without scipy.
 
-Importing scipy.stats takes about two seconds of CPU time, more than a small study takes to run. The few
-functions needed are some lines each; tests compare them with scipy's.
+Importing scipy.stats takes about two seconds of CPU time, more than a small study takes to run. The tests
+compare the functions with scipy's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
     c, d = 1.0, 1.0 - (a + b) * x / (a + 1.0)
     d = 1.0 / (d if abs(d) > tiny else tiny)
     h = d
-    # The number of steps that it takes grows with the square root of the larger parameter.
+    # The number of steps needed grows with the square root of the larger parameter.
     for m in range(1, 500 + 10 * math.isqrt(int(max(a, b)))):
         for numerator in (
             m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
@@ -88,9 +88,9 @@ def binomial_cdf(k: int, n: int, p: float) -> float:
 def order_ranks(n: int, q: float, level: float = LEVEL) -> tuple[int, int, float] | None:
     """The ranks (from 0) of the two of `n` ordered values that enclose the `q`-quantile, and how probably.
 
-    It is the innermost pair whose tails each have at most half of 1 - `level`. The probability holds for any
-    distribution (W. J. Conover, "Practical Nonparametric Statistics", 1999). None with too few values: a
-    median needs six at 95 %.
+    Of all such pairs it is the innermost with at most half of 1 - `level` in each tail. The probability holds
+    for any distribution (W. J. Conover, "Practical Nonparametric Statistics", 1999). None with too few
+    values: a median needs six at 95 %.
     """
     tail = (1.0 - level) / 2.0
     lower = max((r for r in range(n) if binomial_cdf(r, n, q) <= tail), default=None)
@@ -132,21 +132,21 @@ def poisson_cdf(k: int, mean: float) -> float:
 
 @lru_cache(maxsize=4096)
 def poisson_ends(events: int, level: float = LEVEL) -> tuple[float, float]:
-    """The exact interval of a Poisson mean from one count (F. Garwood, Biometrika 28, 1936)."""
+    """The ends of the exact interval of a Poisson mean, from one count (F. Garwood, Biometrika 28, 1936)."""
     tail = (1.0 - level) / 2.0
     return _poisson_mean(events - 1, 1.0 - tail) if events else 0.0, _poisson_mean(events, tail)
 
 
 def _poisson_mean(k: int, p: float) -> float:
-    """The mean of the Poisson count that is at most `k` with probability `p`, by Newton's method.
+    """The mean at which a Poisson count is at most `k` with probability `p`, by Newton's method.
 
-    It starts at the approximation of E. B. Wilson and M. M. Hilferty (PNAS 17, 1931), where a few steps
-    suffice, with Student's t in place of the normal distribution.
+    The first value is the approximation of E. B. Wilson and M. M. Hilferty (PNAS 17, 1931), with Student's t
+    in place of the normal distribution; a few steps suffice from there.
     """
     a = k + 1.0
     mean = a * max(0.1, 1.0 - 1.0 / (9.0 * a) - t_quantile(p, 1000.0) / (3.0 * math.sqrt(a))) ** 3
     for _ in range(50):
-        # The derivative of the probability, by the mean, is minus the probability of exactly k.
+        # The derivative of the probability with respect to the mean is minus the probability of exactly k.
         step = (poisson_cdf(k, mean) - p) / math.exp(k * math.log(mean) - mean - math.lgamma(a))
         mean = max(mean + step, 0.5 * mean)
         if abs(step) <= 1e-9 * mean:  # the remaining error is of the order of the step's square
@@ -158,8 +158,8 @@ def _poisson_mean(k: int, p: float) -> float:
 def poisson_prediction(events: int, runs: int, further: int) -> tuple[int, int]:
     """The least and greatest count expected in `further` runs after `events` in `runs`, at one Poisson rate.
 
-    Given the sum of both counts, the further one is binomial. A count is expected if the probability of it or
-    less is more than 2.5 %, and that of it or more, too.
+    Given the sum of both counts, the further count is binomial. A count is expected if both of its tails
+    (that count or less, that count or more) have a probability of more than 2.5 %.
     """
     tail, share = (1.0 - LEVEL) / 2.0, further / (runs + further)
 

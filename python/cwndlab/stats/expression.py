@@ -45,7 +45,7 @@ from .sample import Derived, Number, common_range, derive, relate
 Operation: TypeAlias = Callable[[Floats, Floats], Floats]
 
 Less: TypeAlias = Callable[[Number, Number], Floats]
-"""`surely_less` with all arguments but the two numbers given."""
+"""Returns whether its first number is less than its second: 1, 0, or NaN if undecided."""
 
 Decision: TypeAlias = Callable[[Number, Number, Less], Floats]
 
@@ -78,7 +78,7 @@ _OVER_CONDITIONS: dict[str, tuple[Callable[[Floats], Floats], bool]] = {
     "count": (count, True),
     "share": (lambda m: np.asarray(count(m) / len(m)), True),
 }
-"""Reductions of conditions: the function of the cells' truth values, and whether it returns a number."""
+"""Reductions of conditions: a function of the cells' truth values, and whether it returns a number."""
 
 _OVER_NUMBERS: dict[str, Callable[[Floats], Floats]] = {
     "min": lambda m: np.asarray(np.min(m, axis=0)),
@@ -101,20 +101,20 @@ class Evaluator:
 
     def __init__(self, results: Results, *, level: float = LEVEL) -> None:
         self.results = results
-        #: The confidence level at which a comparison is decided.
+        #: The confidence level at which comparisons are decided.
         self.level = level
-        #: Comparisons of random numbers since the last `restart`, each cell counted.
+        #: The number of comparisons of random numbers since the last `restart`; each cell counts.
         self.comparisons = 0
-        #: The value of each node, by its `id`; the node is kept so that no other object gets its id.
+        #: The value of each node by its `id`, with the node: while it exists, no other object has its `id`.
         self._nodes: dict[int, tuple[ast.expr, Field]] = {}
         self._quantities: dict[str, Field] = {}
         self._text = ""
         self._cells: dict[str, list[str]] = {}
-        #: The numbers (cell and quantity) that were asked for since the last `restart`.
+        #: The numbers, as (cell id, quantity), that expressions have read since the last `restart`.
         self.used: set[tuple[str, str]] = set()
 
     def restart(self) -> None:
-        """Prepares for another expression: forgets nodes, `used` and `comparisons`, keeps selected cells."""
+        """Prepares for the next expression: clears nodes, `used` and `comparisons`, keeps selected cells."""
         self._nodes.clear()
         self.used.clear()
         self.comparisons = 0
@@ -252,7 +252,7 @@ class Evaluator:
             return first.map(lambda v: np.asarray(np.abs(v)))
         if name in ("decrease", "increase", "ratio"):
             second = self._number(args[1])
-            if name != "ratio":  # a change is from the first to the second
+            if name != "ratio":  # a change is from the first value to the second
                 first, second = second, first
             return combine(first, second, partial(relate, name))
         if name in ("estimate", "low", "high"):
@@ -354,19 +354,19 @@ class Evaluator:
 
 
 def _quantile(share: float, matrix: Floats) -> Floats:
-    """A quantile over the rows of a matrix."""
+    """The quantile of each column of a matrix."""
     return np.asarray(np.quantile(matrix, share, axis=0))
 
 
 def _elementwise(
     f: Operation, within: Callable[[Derived, Derived], Range] = lambda a, b: ANY
 ) -> Callable[[Number, Number], Number]:
-    """Turns a function of arrays into one of two `Number`s; `within` gives the range of its result."""
+    """Turns a function of arrays into a function of `Number`s; `within` returns the range of its result."""
     return lambda a, b: derive(f, [a, b], within(a.derived, b.derived))
 
 
 def _decide(a: Field, b: Field, decision: Decision, level: float) -> Field:
-    """Compares each pair of numbers that `combine` makes of the fields: 1 is true, 0 false, NaN undecided."""
+    """A condition for each pair of numbers that `combine` makes: 1 is true, 0 false, NaN undecided."""
     less_ = partial(surely_less, bounds=a.bounds or b.bounds, level=level)
     decided = combine(a, b, lambda x, y: Derived(decision(x, y, less_)))
     return Field(decided.axes, decided.data, condition=True)
@@ -391,7 +391,7 @@ def _axis_value(node: ast.expr) -> Any:
 
 
 def _reindex(x: Field, name: str, k: int) -> Field:
-    """`take(x, k)`: a list's first k (last for negative k); `shift(x, k)`: position i becomes i + k."""
+    """`take(x, k)`: a list's first k (last -k for negative k); `shift(x, k)`: position i becomes i + k."""
     at = x.axes.index(INDEX)
     longest = 1 + max((int(key[at]) for key in x.data), default=-1)
     lengths = None

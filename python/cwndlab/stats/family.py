@@ -1,8 +1,8 @@
-"""The chance of error of several verdicts together: each is seldom wrong, but a report has many.
+"""The probability that several verdicts are all right: each is seldom wrong, but a report has many.
 
-A comparison is decided at 95 %, so by chance it is decided wrongly in at most 2.5 % of all cases. Verdicts
-of a report rest on many comparisons. Some verdicts are decided even if the 5 % is divided among all
-comparisons: these are right all together in 95 % of all reports, however the comparisons depend on each other
+A comparison is decided at 95 %, so by chance it is decided wrongly in at most 2.5 % of all cases. Verdicts of
+a report depend on many comparisons. A verdict is firm if it is decided even when the 5 % is divided among all
+comparisons: in 95 % of all reports, all firm verdicts are right, however the comparisons depend on each other
 (Bonferroni's inequality).
 """
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from .results import Results
 
 WRONG = (1.0 - LEVEL) / 2.0
-"""The largest share of comparisons that are decided wrongly."""
+"""The largest share of comparisons that chance decides wrongly."""
 
 
 class Family(NamedTuple):
     """Verdicts that are reported together."""
 
     decided: int
-    """The verdicts that hold or fail (are met or not) by comparisons of random numbers."""
+    """The number of verdicts that comparisons of random numbers decide, either way."""
     comparisons: int
-    """The comparisons of all verdicts, undecided ones included."""
+    """The number of comparisons behind all verdicts, including undecided ones."""
     firm: int
-    """The decided verdicts that stay decided if the 5 % is divided among all comparisons."""
+    """The number of decided verdicts that stay decided if the 5 % is divided among all comparisons."""
 
     def text(self, what: str) -> str:
-        """The chance of error in words; `what` names the verdicts: "claims"."""
+        """The chance of error as sentences, "" if no verdict is decided; `what` is the noun: "claims"."""
         if not self.decided:
             return ""
         up_to = self.comparisons * WRONG
@@ -58,12 +58,12 @@ class Family(NamedTuple):
 
 
 def joint_level(comparisons: int) -> float:
-    """The confidence level of each comparison at which all together are right in 95 % of reports."""
+    """The confidence level of each comparison so that all are right in 95 % of reports."""
     return 1.0 - (1.0 - LEVEL) / max(1, comparisons)
 
 
 def claims_alone(claims: Sequence[JudgedClaim], results: Results) -> tuple[Family, frozenset[str]]:
-    """The chance of error of a report's claims, and the ids of those that are decided but not `firm`."""
+    """The family of a report's claims, and the ids of the decided claims that are not `firm`."""
     comparisons = sum(judged.comparisons for judged in claims)
     decided = [
         judged for judged in claims if judged.comparisons and judged.verdict in (Verdict.HOLDS, Verdict.FAILS)

@@ -1,7 +1,7 @@
-"""Numbers over cells with their uncertainty: the values that claims compute with.
+"""Numbers over cells with their uncertainty, on which the expressions of claims operate.
 
-A field holds a number (`sample.Number`) for every combination of its axes. A condition is a number, too: 1, 0
-or NaN (undecided).
+A field holds a number (`sample.Number`) for every combination of its axes' values. The numbers of a condition
+are 1 (true), 0 (false) and NaN (undecided).
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ Key: TypeAlias = tuple[Scalar, ...]
 Pair: TypeAlias = Callable[[Number, Number], Number]
 
 INDEX = "index"
-"""The axis of a list quantity: position in the list, from 0."""
+"""The axis of a list quantity: the position in the list, from 0."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """Numbers by the values of axes: key -> number."""
+    """Numbers by the values of axes: a key has one value for each of `axes`."""
 
     axes: tuple[str, ...]
     data: Mapping[Key, Number]
     condition: bool = False
     bounds: bool = False
-    """Whether the numbers count conditions: each has three values, the count and its bounds (see `count`)."""
+    """Whether the numbers are counts, each with three values: the count and its two bounds (`count`)."""
     lengths: Mapping[Key, int] | None = None
-    """The lengths of list quantities, if no positions are left out: key without the index -> length."""
+    """The length of each list, by the key without its position; None if positions are left out."""
     literal: bool = False
-    """Whether the field is a list written in the expression, as `[7, 9]`."""
+    """Whether the field is a list written in the expression: `[7, 9]`."""
 
     @classmethod
     def number(cls, value: float) -> Field:
-        """A constant."""
+        """A field of one constant number, without axes."""
         return cls((), {(): Derived.constant(value)})
 
     @classmethod
     def sequence(cls, values: Iterable[float]) -> Field:
-        """A list written in the expression."""
+        """The field of a list written in the expression."""
         data: dict[Key, Number] = {(i,): Derived.constant(v) for i, v in enumerate(values)}
         return cls((INDEX,), data, lengths={(): len(data)}, literal=True)
 
     @property
     def constant(self) -> bool:
-        """Whether nothing in it is random."""
+        """Whether none of the numbers is random."""
         return not any(number.derived.parts for number in self.data.values())
 
     def map(self, f: Callable[[Floats], Floats], within: Callable[[Range], Range] = lambda _: ANY) -> Field:
-        """Applies `f` to each number; `within` gives the range of the result from that of the number."""
+        """Applies `f` to each number; `within` returns the range of the result from the number's range."""
         data = {key: derive(f, [number], within(number.derived.range)) for key, number in self.data.items()}
         return replace(self, data=data, lengths=None, literal=False)
 
     def interval(self, key: Key = ()) -> Interval:
-        """One number with its 95 % interval."""
+        """The number at this key with its 95 % interval."""
         if self.bounds:
             values = self.data[key].derived.values
             ends = float(values[1:].min()), float(values[1:].max())
@@ -73,9 +73,9 @@ class Field:
 
 
 def combine(a: Field, b: Field, f: Pair) -> Field:
-    """Applies `f` to each pair of numbers that agree in the axes of both fields; other axes are crossed.
+    """Applies `f` to each pair of numbers whose keys agree on the axes that both fields have.
 
-    Raises ValueError if no pair agrees, unless a side is empty (as an empty list is).
+    Axes that only one field has are crossed. ValueError if no keys agree, unless a field has no numbers.
     """
     if (a.bounds and not _plain(b)) or (b.bounds and not _plain(a)):
         raise ValueError("a count stands next to plain numbers only")
@@ -108,9 +108,9 @@ def reduce(
     bounds: bool = False,
     within: Callable[[Range], Range] = lambda _: ANY,
 ) -> Field:
-    """Combines the cells along all axes, or along the one named, by `f` of a matrix with one row per cell.
+    """Reduces all axes, or the axis `over`, by a function `f` of a matrix with one row per cell.
 
-    `within` gives the range of the result from that of the cells.
+    `within` returns the range of the result from that of the cells.
     """
     if over is not None and over not in x.axes:
         raise ValueError(f"cannot reduce over {over!r}: open axes are {', '.join(x.axes) or 'none'}")
@@ -128,7 +128,7 @@ def reduce(
 
 
 def lists_equal(a: Field, b: Field, level: float = LEVEL) -> Field:
-    """Whether each list of one field equals that of the other: the same length and the same elements."""
+    """Whether each list of a field equals the list written in an expression, in length and elements."""
     whole, literal = (a, b) if b.literal else (b, a)
     if whole.lengths is None or literal.lengths is None:
         raise ValueError("only a list quantity (or take() of one) is compared with a list")
@@ -163,42 +163,42 @@ UNDECIDED: Floats = np.array([math.nan])
 
 
 def neither_less(lower: Floats, higher: Floats) -> Floats:
-    """Equality: false if one side is less, true if neither is, else undecided."""
+    """Equality from "less" in both directions: false if either is true, true if both are false."""
     return kleene_and(kleene_not(lower), kleene_not(higher))
 
 
 def kleene_and(a: Floats, b: Floats) -> Floats:
-    """Three-valued and: false beats unknown beats true."""
+    """Three-valued "and": false if either is false, else undecided if either is undecided."""
     return np.asarray(np.where((a == 0.0) | (b == 0.0), 0.0, a * b))
 
 
 def kleene_not(a: Floats) -> Floats:
-    """Three-valued not."""
+    """Three-valued "not"."""
     return np.asarray(1.0 - a)
 
 
 def kleene_or(a: Floats, b: Floats) -> Floats:
-    """Three-valued or."""
+    """Three-valued "or"."""
     return kleene_not(kleene_and(kleene_not(a), kleene_not(b)))
 
 
 def as_truth(x: Field, key: Key = ()) -> bool | None:
-    """Whether a condition is true; None if undecided."""
+    """Whether a condition is true at this key; None if undecided."""
     value = float(x.data[key].derived.values[0])
     return None if math.isnan(value) else value == 1.0
 
 
 def count(matrix: Floats) -> Floats:
-    """The number of true conditions (rows), then its bounds: none or all of the undecided ones are true."""
+    """The number of true conditions (rows), then its bounds: with none and all of the undecided ones true."""
     sure = float(np.count_nonzero(matrix == 1.0))
     open_ = float(np.count_nonzero(np.isnan(matrix)))
     return np.array([sure, sure, sure + open_])
 
 
 def relative_scatter(values: Floats) -> Floats:
-    """The standard deviation of single runs over their mean, and the same without one replicate in turn.
+    """The standard deviation of single runs over their mean, then the same without each replicate in turn.
 
-    The single runs are recovered from the mean and its leave-one-out values.
+    Single runs are recovered from `values`: the mean, then the mean without each replicate in turn.
     """
     n = len(values) - 1
     if n < FEWEST:

@@ -1,9 +1,9 @@
-"""Where a paper's number would lie if its runs were further runs of ours: the prediction used by verdicts.
+"""The prediction behind verdicts: where the paper's number would lie if its runs were further runs of ours.
 
 A number of one cell is predicted by `intervals.prediction`. For a change between two cells, it matters
 whether the source paired its runs. If it did, the changes in our pairs of runs show how one more pair
-scatters. If not, the further runs of the two cells are independent, so that their variances add, although
-our own estimate of the change stays paired.
+scatters. If not, the further runs of the two cells are independent, so that their variances add, although our
+own estimate of the change stays paired.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from .jackknife import NO_SPREAD, scaled_variances
 from .sample import Sample, relate, relate_runs
 
 PLAIN = Range()
-"""The range without bounds, whose scale is linear."""
+"""The unbounded range, whose scale is linear."""
 
 
 class Asked(NamedTuple):
-    """What a published number measures, and how many runs it averages."""
+    """How a published number was measured: the comparison, the number of runs, and their pairing."""
 
     kind: str | None
-    """The comparison with another cell; None for a number of one cell."""
+    """The kind of comparison with another cell; None for a number of one cell."""
     runs: int
     paired: bool = False
     """Whether the paper's two cells shared their random numbers, run by run."""
 
     def value(self, own: Sample, base: Sample | None) -> float:
-        """The number, computed from runs of its cell and of `base`, the cell compared with."""
+        """The number, computed from the runs of its cell and of `base`, the cell it is compared with."""
         if self.kind is None or base is None:
             return own.centre
         return float(intervals.relate(self.kind, own.centre, base.centre))
 
 
 def predict(asked: Asked, own: Sample, base: Sample | None, *, fewest: int = FEWEST) -> Interval:
-    """Where the number from `asked.runs` further runs would lie. Needs at least `fewest` replicates.
+    """The prediction interval of the number from `asked.runs` further runs, from `fewest` replicates on.
 
     Control variates are left out, because the paper's runs are not adjusted.
     """
@@ -64,7 +64,7 @@ def predict(asked: Asked, own: Sample, base: Sample | None, *, fewest: int = FEW
 
 
 class _Side(NamedTuple):
-    """One of two cells, on the scale on which their change is a difference."""
+    """One of two cells, on the scale on which a change between the cells is a difference."""
 
     centre: float
     variance: float
@@ -74,7 +74,7 @@ class _Side(NamedTuple):
 
 
 def _unpaired(asked: Asked, own: Sample, base: Sample, fewest: int) -> Interval:
-    """Predicts a paper's change between two cells if its runs of either are independent of the other's."""
+    """The prediction interval of a change between two cells whose runs the paper did not pair."""
     kind = asked.kind or "difference"
     n, value = min(own.n, base.n), asked.value(own, base)
     method = f"prediction for {asked.runs} run(s) of each cell, unpaired"
@@ -86,7 +86,7 @@ def _unpaired(asked: Asked, own: Sample, base: Sample, fewest: int) -> Interval:
     scale = Range(0.0) if ratio and _above_zero(own) and _above_zero(base) else PLAIN
     left, right = _side(own, asked.runs, scale), _side(base, asked.runs, scale)
     size = 1.0
-    if scale is PLAIN and kind != "difference":  # to first order: how far own - ratio * base lies from 0
+    if scale is PLAIN and kind != "difference":  # to first order: the distance of own - ratio * base from 0
         size, slope = abs(right.centre), left.centre / right.centre
         right = _Side(right.centre * slope, right.variance * slope**2, right.places * slope)
     half = _half_width(left, right, fewest)
@@ -141,7 +141,7 @@ def _half_width(left: _Side, right: _Side, fewest: int) -> float:
         if (size := float(np.std(x) * np.std(y))) > 0.0:
             together = float(np.mean((x - np.mean(x)) * (y - np.mean(y)))) / size
             wrong += 2.0 * together**2 * left.variance * right.variance / (len(x) - 1)
-    else:  # too few pairs: our own runs of the two cells are taken as independent
+    else:  # too few pairs: treat our runs of the two cells as independent
         for side, some, count in zip((left, right), measured, counts, strict=True):
             own = float(np.var(side.places[some], ddof=1)) / count
             total, wrong = total + own, wrong + own**2 / (count - 1)

@@ -1,7 +1,7 @@
 """Point estimates with 95 % confidence intervals, each naming its method.
 
-The functions here take the runs of one cell; `Sample.estimate` chooses among them, and `sample` compares
-cells. `python -m validation.coverage` measures how often each method covers the truth.
+The functions take the runs of one cell; `Sample.estimate` selects the function, and `sample` compares cells.
+`python -m validation.coverage` measures how often each method covers the truth.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from .jackknife import ends, jackknife_values
 from .skewness import stretch
 
 FEWEST = 3
-"""The fewest replicates for an interval: t with one degree of freedom is too wide to be of use."""
+"""The fewest replicates for an interval: with two, t has one degree of freedom and is too wide."""
 
 ENOUGH_EQUAL = 7
-"""Equal replicates from which on a further run is expected to be equal too.
+"""The number of equal replicates from which a further run is expected to be equal too.
 
-Whatever the probability p of that outcome, n runs with it and then one without have the probability
-p^n (1 - p), at most 4.9 % for n = 7.
+If an outcome has probability p, n runs with it followed by one without it have the probability p^n (1 - p):
+at most 4.9 % for n = 7, whatever p is.
 """
 
 EXACT = "deterministic"
 NOT_MEASURABLE = "not measurable"
 NO_SPREAD_IN = "no spread in"
-"""The beginning of `Interval.method` for equal runs."""
+"""The beginning of `Interval.method` if all runs are equal."""
 ITSELF = "compared with itself"
-"""`Interval.method` for the comparison of a cell with itself."""
+"""`Interval.method` if a cell is compared with itself."""
 
 SCATTER = 0.75
-"""Standard deviation over mean from which on the interval of a comparison carries a warning.
+"""The standard deviation over the mean above which the interval of a comparison carries a warning.
 
-`python -m validation.coverage` counts how often the warning appears where skewed runs let the interval cover
-the truth in less than 93 %.
+`python -m validation.coverage` counts how often the warning appears when, for skewed runs, the interval
+covers the truth in less than 93 %.
 """
 
 SCATTER_OF_MEAN = 1.5
-"""The same limit for the interval of a mean, whose quantiles allow for skewed runs (see `skewness`)."""
+"""The same for the interval of a mean, whose quantiles already allow for skewed runs (see `skewness`)."""
 
 
 class Interval(NamedTuple):
-    """A point estimate with its confidence interval (NaN ends: none can be given) and how it was made."""
+    """A point estimate with its confidence interval (NaN ends: no interval) and the method's name."""
 
     value: float
     low: float
@@ -57,11 +57,11 @@ class Interval(NamedTuple):
     n: int
     method: str
     warning: str = ""
-    """Why the interval may cover the truth less often than it says, or which connections failed."""
+    """Why the coverage may be below 95 %, or which connections failed; "" without a warning."""
 
     @property
     def exact(self) -> bool:
-        """Whether nothing in the cell is random, so that one run suffices."""
+        """Whether nothing in the cell is random, so that a single run suffices."""
         return self.method == EXACT
 
     @property
@@ -71,7 +71,7 @@ class Interval(NamedTuple):
 
     @property
     def decided(self) -> tuple[float, float]:
-        """The ends by which a comparison is decided: for enough equal runs, both are their value."""
+        """The ends that decide comparisons; if enough runs are equal, both are the runs' value."""
         if self.equal_runs and self.n >= ENOUGH_EQUAL:
             return self.value, self.value
         return self.low, self.high
@@ -103,15 +103,15 @@ def is_constant(values: Floats) -> bool:
 
 
 def unseen_share(n: int) -> float:
-    """The share of runs that may give what none of `n` runs gave: the rule of three, exactly.
+    """The largest share of runs that may give a value that none of `n` runs gave (95 %).
 
-    It is the share p for which n runs all miss it with a probability of 5 %: (1 - p)^n. About 3/n.
+    It is the share p for which n runs all miss that value with a probability of 5 %: (1 - p)^n. About 3/n.
     """
     return 1.0 - math.pow(1.0 - LEVEL, 1.0 / n)
 
 
 def exact(value: float, n: int = 1) -> Interval:
-    """A value without randomness."""
+    """The interval of a value without randomness: both ends are the value."""
     return Interval(value, value, value, n, NOT_MEASURABLE if math.isnan(value) else EXACT)
 
 
@@ -130,25 +130,25 @@ NO_INTERVAL = ": no interval"
 
 
 def too_few(value: float, n: int) -> Interval:
-    """An estimate from too few replicates."""
+    """An estimate from too few replicates, whose interval has NaN ends."""
     return Interval(value, math.nan, math.nan, n, f"{count_text(n, 'replicate')}{NO_INTERVAL}")
 
 
 def too_few_to_order(n: int) -> str:
-    """The text in `method` of the interval of a median or quantile from too few replicates."""
+    """`Interval.method` of a median or quantile from too few replicates."""
     return f"{n} replicates: too few for order statistics"
 
 
 def equal_in(n: int) -> str:
-    """The text in `method` of an interval if all `n` runs gave the same value."""
+    """`Interval.method` if all `n` runs gave the same value."""
     return f"{NO_SPREAD_IN} {n} runs"
 
 
 def equal_runs(value: float, n: int, within: Range = ANY) -> Interval:
     """The mean of a random quantity that has the same value in all `n` replicates.
 
-    A count has the exact interval of a Poisson mean. Anything else has no interval, as its scatter is
-    unknown: at most `unseen_share(n)` of all runs give something else (95 %).
+    A count has the exact interval of a Poisson mean. Other quantities have no interval, as their scatter is
+    unknown: at most `unseen_share(n)` of all runs give another value (95 %).
     """
     method = equal_in(n)
     if within.count and value.is_integer():
@@ -160,8 +160,8 @@ def equal_runs(value: float, n: int, within: Range = ANY) -> Interval:
 def mean(values: Floats, within: Range = ANY, *, adjusted: bool = False) -> Interval:
     """Mean over replicates: Student's t on the scale of the quantity's range.
 
-    The interval of a count is never narrower than that of a Poisson count. `adjusted` values are those of
-    `adjustment.adjust`: single ones may lie outside the range, and they are no counts.
+    The interval of a count is never narrower than that of a Poisson count. `adjusted`: the values are from
+    `adjustment.adjust`, so they may lie outside the range and are no counts.
     """
     x = _measurable(values) if adjusted else within.clip(_measurable(values))
     degenerate = _degenerate(x)
@@ -179,14 +179,14 @@ def mean(values: Floats, within: Range = ANY, *, adjusted: bool = False) -> Inte
 
 
 def _stretch(x: Floats, within: Range) -> tuple[float, float]:
-    """The factors of `stretch` on the quantiles of a mean's t; 1 unless the range has only a lower bound."""
+    """Factors on the lower and upper quantile of a mean's t; 1 unless the range has only a lower bound."""
     if within.count or within.scale != "log" or not math.isfinite(within.low):
         return 1.0, 1.0
     return stretch(len(x), float(np.std(x, ddof=1)) / (float(np.mean(x)) - within.low))
 
 
 def warn_of_scatter(values: Floats, within: Range, limit: float = SCATTER) -> str:
-    """The warning for runs that scatter so widely that skewness may matter; else ""."""
+    """The warning if the standard deviation exceeds `limit` times the mean; else ""."""
     x = _measurable(values)
     if within.count or not within.positive or len(x) < FEWEST:
         return ""
@@ -199,9 +199,9 @@ def warn_of_scatter(values: Floats, within: Range, limit: float = SCATTER) -> st
 
 
 def quantile(values: Floats, q: float) -> Interval:
-    """Quantile with the distribution-free interval between two order statistics.
+    """The quantile `q` with the distribution-free interval between two order statistics.
 
-    With too few values for such a pair the interval is open (NaN): six are needed for a median at 95 %.
+    The interval's ends are NaN with too few values: a median needs six at 95 %.
     """
     if not 0.0 < q < 1.0:
         raise ValueError(f"a quantile lies between 0 and 1, got {q}")
@@ -228,8 +228,8 @@ _PLAIN: dict[str, Callable[[Floats, Floats], Floats]] = {
 def relate(kind: str, a: Floats | float, b: Floats | float) -> Floats:
     """The comparison or operation `kind` of values, element by element; division by zero gives NaN.
 
-    `decrease` = 100 (1 - a/b), `increase` = 100 (a/b - 1), `ratio` = a/b, `difference` = a - b, `sum` and
-    `product`. Of estimates, they are a ratio of means, not a mean of ratios.
+    `decrease` = 100 (1 - a/b), `increase` = 100 (a/b - 1), `ratio` = a/b, `difference` = a - b, `sum` = a +
+    b, `product` = a b. Applied to means, a ratio is a ratio of means, not a mean of ratios.
     """
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if kind in _PLAIN:
@@ -252,14 +252,14 @@ def prediction(
     samples: Floats | None = None,
     fewest: int = FEWEST,
 ) -> Interval:
-    """Where the estimate from `runs` further runs would lie, inside the range.
+    """The prediction interval of the estimate from `runs` further runs, inside the range.
 
-    `values` are those of single runs, `samples` the leave-one-out values of the estimate where that is not
-    their mean. For one further run: mean +- t s sqrt(1 + 1/n) of the values on the scale of the range, or on
-    the plain scale, cut at the bounds, where a run lies on one; of counts on the scale of the square root
-    (F. J. Anscombe, Biometrika 35, 1948). For several: t on the scale of the range with the estimate's
-    standard error times sqrt(1 + n/runs), as the variances of both means add up. A count is predicted no
-    closer than a Poisson count.
+    `values` are those of single runs; `samples` are the leave-one-out values of the estimate if it is not
+    their mean. For one further run, the interval is mean ± t s sqrt(1 + 1/n) of the values on the scale of
+    the range; on the plain scale, cut at the bounds, if a run lies on a bound; on the square-root scale for
+    counts (F. J. Anscombe, Biometrika 35, 1948). For several, it is t on the scale of the range with the
+    estimate's standard error times sqrt(1 + n/runs), as the variances of both means add up. The interval of a
+    count is never narrower than that of a Poisson count.
     """
     x = within.clip(_measurable(values))
     degenerate = _degenerate(x, fewest)

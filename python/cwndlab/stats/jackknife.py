@@ -1,10 +1,10 @@
-"""Estimates that leave out one replicate at a time: they show how uncertain a smooth function of them is.
+"""Estimates that leave out one replicate at a time, for the standard error of any smooth function of them.
 
-`jackknife_values` turns the replicates of a quantity into an array: first the estimate from all of them, then
-the one without replicate 1, without replicate 2, …. Whatever is computed from such arrays, element by
+`jackknife_values` turns the replicates of a quantity into an array: first the estimate from all replicates,
+then the estimate without replicate 1, without replicate 2, …. A function of such arrays, computed element by
 element, is again an estimate followed by its leave-one-out values; `Derived.parts` has the replicates. Their
 scatter gives the standard error (B. Efron, C. Stein, "The jackknife estimate of variance", Annals of
-Statistics 9, 1981); of means and their differences it is exactly that of the paired t, and of Welch's t where
+Statistics 9, 1981); for means and their differences it is exactly that of the paired t, and of Welch's t if
 the replicates of two cells have nothing in common (degrees of freedom: F. E. Satterthwaite, Biometrics
 Bulletin 2, 1946).
 """
@@ -22,15 +22,15 @@ from cwndlab.base.numbers import ANY, Floats, Range, median
 from .distributions import LEVEL, order_ranks, t_quantile
 
 Blocks: TypeAlias = Sequence[tuple[int, int]]
-"""For each stream the number of leave-one-out values, and the number of measured runs behind them."""
+"""For each stream of random numbers: the number of leave-one-out values, and of measured runs behind them."""
 
 NO_SPREAD = 1e-12
-"""Estimates nearer to each other than this (relatively) differ by rounding only."""
+"""Estimates whose relative difference is below this differ by rounding only."""
 
 DOMINATED = 0.1
 """The least distance to a bound of an estimate without one run, as a share of the distance with all runs.
 
-If it is less, that one run is almost all that keeps the estimate away from the bound.
+If the distance is less, that one run alone keeps the estimate away from the bound.
 """
 
 
@@ -43,10 +43,10 @@ def centre(values: Floats, statistic: str = "mean") -> float:
 
 
 def jackknife_values(values: Floats, statistic: str = "mean") -> Floats:
-    """The estimate from all replicates, then from all but each one in turn. A NaN left out changes nothing.
+    """The estimate from all replicates, then without each one in turn. A NaN left out changes nothing.
 
-    For a median, leaving out one value does not show the uncertainty. Its values here are those of a mean
-    with the standard error of the median's order-statistics interval, moved to the side of the left-out
+    For a median, leaving out one value does not show the uncertainty. Its leave-one-out values are those of a
+    mean with the standard error of the median's order-statistics interval, moved to the side of the left-out
     value; NaN if there is no such interval. They are right for one cell, but do not pair with another's.
     """
     measured = ~np.isnan(values)
@@ -60,7 +60,7 @@ def jackknife_values(values: Floats, statistic: str = "mean") -> Floats:
     else:
         away = np.where(measured, values - point, 0.0)
     others = point - away / (n - 1)
-    # Rounding may leave a tiny number in place of 0, and a ratio to it would be huge, or negative.
+    # Rounding may leave a tiny number in place of 0; a ratio to it would be huge, or negative.
     return np.concatenate([[point], np.where(np.abs(others) <= NO_SPREAD * abs(point), 0.0, others)])
 
 
@@ -93,7 +93,7 @@ def quantile_of_t(parts: Sequence[float], blocks: Blocks, level: float) -> float
 
 
 def _is_dominated(samples: Floats, within: Range) -> bool:
-    """Whether an estimate without one run lies much nearer to a bound than with it (`DOMINATED`)."""
+    """Whether leaving out some run moves the estimate much nearer to a bound (`DOMINATED`)."""
     point, others = float(samples[0]), samples[1:]
     return any(
         math.isfinite(bound) and float(np.min(np.abs(others - bound))) < DOMINATED * abs(point - bound)
@@ -104,9 +104,9 @@ def _is_dominated(samples: Floats, within: Range) -> bool:
 def scaled_variances(samples: Floats, within: Range, blocks: Blocks) -> list[float]:
     """The variance of an estimate on the scale of a range, over each block of replicates.
 
-    If one run dominates (only one had a loss), the estimate without it lies on a bound or very near, and its
-    place on the scale is far away. The variance is then that on the plain scale, times the squared slope of
-    the scale at the estimate.
+    If one run dominates (only one had a loss), the estimate without it lies on or very near a bound, far away
+    on the scale. The variance is then that on the plain scale, times the squared slope of the scale at the
+    estimate.
     """
     if _is_dominated(samples, within):
         slope = within.slope(float(samples[0]))
@@ -124,7 +124,7 @@ def ends(
     widen: float = 1.0,
     stretched: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[float, float]:
-    """The interval's ends by t on the scale of the range; NaN if the estimate lies on a bound.
+    """The ends of the interval by t on the scale of the range; NaN if the estimate lies on a bound.
 
     `widen` multiplies the standard error, `stretched` the lower and the upper quantile of t.
     """

@@ -1,4 +1,4 @@
-"""The values that the runs of a study gave: the only input of statistics and report."""
+"""The values measured in a study's runs: the only input of statistics and reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Value: TypeAlias = float | Sequence[float]
 
 
 class Estimate(NamedTuple):
-    """A quantity of a cell over the replicates, with its 95 % interval (NaN ends: none can be given)."""
+    """A quantity of a cell over the replicates, with its 95 % interval (NaN ends: no interval)."""
 
     cell: str
     quantity: str
@@ -37,11 +37,11 @@ class Estimate(NamedTuple):
     replicates: int
     method: str
     warning: str = ""
-    """Why the interval may cover the truth less often than it says, or which connections failed."""
+    """Why the coverage may be below 95 %, or which connections failed; "" without a warning."""
 
     @classmethod
     def from_interval(cls, cell: str, quantity: str, unit: str, interval: Interval) -> Estimate:
-        """An interval with the names of its cell and quantity."""
+        """The estimate of a cell's quantity, with the values of an interval."""
         i = interval
         return cls(cell, quantity, unit, i.value, i.low, i.high, i.n, i.method, i.warning)
 
@@ -58,14 +58,14 @@ class Estimate(NamedTuple):
 
 
 class CellRecords:
-    """The records of each cell's replicate 0; this base class has none. Reading them starts no run."""
+    """The records of each cell's replicate 0, read without starting a run. The base class has none."""
 
     def table(self, cell: str, name: str) -> Columns:
-        """The columns of a record table; NotFoundError if its probe was off."""
+        """The columns of a record table of a cell; NotFoundError if it was not recorded."""
         raise NotFoundError(f"no table {name!r} was recorded for cell {cell!r}")
 
     def links(self, cell: str) -> Sequence[str]:
-        """The names of the links, in the order of the numbers in `link` columns."""
+        """The names of a cell's links, in the order of the numbers in `link` columns."""
         return ()
 
     def average_unit(self, cell: str, link: int) -> str:
@@ -80,14 +80,14 @@ class Results(Cells):
     `data[(cell id, quantity)]` holds one entry per replicate, in replicate order: a number (NaN = not
     measurable in this run) or a list of numbers. They are copied and cannot be changed.
     `deterministic` has the cells in which nothing is random, so that one replicate suffices; equal replicates
-    alone are no proof of it. `seeds` has the seed of a random cell's runs, if it is not the study's: cells
-    with the same seed saw the same random numbers in replicate k.
-    `remarks` says what a reader of a cell's numbers must know, if anything; `failed` which connections of a
-    cell's runs failed, and why.
+    are no proof of that. `seeds` has the seeds of random cells with a seed of their own: cells with the same
+    seed used the same random numbers in replicate k.
+    `remarks` and `failed` have notes by cell: what a reader of its numbers must know, and which connections
+    of its runs failed, and why.
     `replays[(cell id, what)]` has the columns that figures show of replicate 0, simulated again: time budgets
     of a kind of objects, or flows over time; or a text that says why there are none.
-    `answer_s`: a segment sent at most this many seconds after one arrived is the answer to it. It is 0 in the
-    simulator; real stacks take longer.
+    `answer_s`: a segment sent at most this many seconds after another arrived counts as its answer. It is 0
+    in the simulator; real stacks take longer.
     """
 
     data: Mapping[tuple[str, str], Sequence[Value]] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class Results(Cells):
         return False
 
     def values(self, cell_id: str, quantity: str) -> Floats:
-        """One value per replicate; NaN where it could not be measured."""
+        """One value per replicate; NaN if the quantity could not be measured in it."""
         return np.asarray(self.data.get((cell_id, quantity), ()), dtype=np.float64)
 
     def samples(self, cell_id: str, quantity: str) -> list[Floats]:
@@ -120,7 +120,7 @@ class Results(Cells):
         return [np.asarray(v, dtype=np.float64).ravel() for v in self.data.get((cell_id, quantity), ())]
 
     def matrix(self, cell_id: str, quantity: str) -> Floats:
-        """A list quantity as replicates × positions, NaN where a replicate's list is shorter."""
+        """A list quantity as an array of replicates × positions, NaN beyond the end of a replicate's list."""
         samples = self.samples(cell_id, quantity)
         matrix = np.full((len(samples), max((len(s) for s in samples), default=0)), np.nan)
         for row, sample in zip(matrix, samples, strict=True):
@@ -128,7 +128,7 @@ class Results(Cells):
         return matrix
 
     def sample(self, cell_id: str, quantity: str) -> Sample:
-        """A quantity of a cell, to be estimated or compared; computed once."""
+        """The sample of a cell's quantity, with its control variates; computed once."""
         if (sample := self._samples.get((cell_id, quantity))) is None:
             sample = self._sample(cell_id, quantity, self.values(cell_id, quantity))
             info = self.labels.quantities.get(quantity)
@@ -142,7 +142,7 @@ class Results(Cells):
     def positions(
         self, cell_id: str, quantity: str, wanted: Iterable[int] | None = None
     ) -> dict[int, Sample]:
-        """A sample for each wanted position of a list quantity, or for all; NaN where a list is shorter."""
+        """For each position (`wanted`, or all) of a list quantity, its sample; NaN beyond a list's end."""
         matrix = self.matrix(cell_id, quantity)
         runs, longest = matrix.shape
         return {
@@ -162,7 +162,7 @@ class Results(Cells):
         return {}
 
     def estimate(self, cell_id: str, quantity: str) -> Interval:
-        """A quantity of a cell over the replicates, with its interval."""
+        """The estimate of a cell's quantity over the replicates, with its interval."""
         return self.sample(cell_id, quantity).estimate()
 
     def restrict(self, cells: Sequence[CellInfo]) -> Results:
@@ -177,7 +177,7 @@ def _frozen(value: Value) -> Value:
 
 
 class Variation(NamedTuple):
-    """The results of the study with one value of one sensitivity axis."""
+    """The study's results with one value of one sensitivity axis."""
 
     axis: str
     value: str
@@ -185,9 +185,9 @@ class Variation(NamedTuple):
     combined: bool = False
     """Whether several sensitivity axes were varied together."""
     cells: frozenset[str] = frozenset()
-    """The cells that were run with that value; the others have the study's own results."""
+    """The cells run with that value; the other cells have the study's own results."""
     runs: Mapping[str, str] = MappingProxyType({})
-    """For each cell, the cell of the plan whose runs it shows."""
+    """For each cell, the id of the planned cell whose runs the variation shows."""
 
 
 class _EmptyRecords(CellRecords):
@@ -200,7 +200,7 @@ class _EmptyRecords(CellRecords):
 
 
 def unmeasured_results(study: StudySpec, cells: Mapping[str, Mapping[str, Scalar]]) -> Results:
-    """Results with these cells (their axes by name) and every quantity of the study, unmeasured."""
+    """Results with these cells (id -> axes) and every quantity of the study, unmeasured."""
     labels = Labels.from_outline(study.outline)
     data: dict[tuple[str, str], Sequence[Value]] = {
         (cell, name): [[]] if info.many else [math.nan]

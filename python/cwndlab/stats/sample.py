@@ -1,11 +1,11 @@
-"""Numbers from runs: how they are estimated, compared and combined. Every comparison of runs is made here.
+"""Numbers from runs: how they are estimated, compared and combined. Only this module compares runs.
 
-A `Sample` holds the values of one quantity of one cell, a `Derived` what is computed from samples.
+A `Sample` holds the values of one quantity of one cell, a `Derived` a number computed from samples.
 
 1. An exact value (nothing in its cell is random) is compared with every replicate of the other side.
 2. Whether numbers are paired follows from the random numbers that they depend on (`Streams`), not from an
    argument. Samples with the same random numbers are compared over the replicates that both have.
-3. Statistic, range and unit travel with the value.
+3. Each number carries its statistic, range and unit.
 4. Controls are applied to each sample before it is compared (see `adjustment`).
 5. Only `estimate` decides what happens if runs are too few, all equal, or dominated by one of them.
 
@@ -35,7 +35,7 @@ from .intervals import FEWEST, NOT_MEASURABLE, Interval
 from .jackknife import NO_SPREAD, Blocks, centre, ends, jackknife_values, quantile_of_t, variances
 
 CLOSE = 1e-9
-"""Two numbers nearer than this (relatively, or absolutely around 0) count as equal."""
+"""Two numbers count as equal if they differ by less than this, relatively or (near 0) absolutely."""
 
 _UNITS: dict[str, Callable[[str, str], str]] = {
     "sum": lambda a, b: a if a == b or b == "1" else b,
@@ -48,15 +48,15 @@ _UNITS: dict[str, Callable[[str, str], str]] = {
 
 _RATIOS = ("ratio", "increase", "decrease")
 _NAMES = {"difference": "difference"} | dict.fromkeys(_RATIOS, "ratio")
-"""How `Interval.method` names each kind of comparison."""
+"""The name of each kind of comparison in `Interval.method`."""
 
 
 class Streams(NamedTuple):
-    """The random numbers of a cell's runs: none, those of a seed, or "own" ones, paired with no others."""
+    """The random numbers of a cell's runs: none, those of a seed, or "own" ones, never paired."""
 
     kind: Literal["exact", "paired", "own"] = "paired"
     id: str = ""
-    """For "paired" the seed, empty for the study's; for "own" a digest of the values."""
+    """For "paired" the seed, empty for the study's seed; for "own" a digest of the values."""
 
 
 PAIRED = Streams()
@@ -64,12 +64,12 @@ PAIRED = Streams()
 
 
 class StreamRuns(NamedTuple):
-    """The replicates of one stream on which a derived number depends."""
+    """The replicates of one stream of random numbers on which a derived number depends."""
 
     streams: Streams
     length: int
     n: int
-    """How many of them could be measured; for several samples, the smallest number."""
+    """The number of measured replicates; for a number from several samples, the smallest."""
 
 
 class _Operators:
@@ -104,7 +104,7 @@ class Sample(_Operators):
     controls: tuple[Floats, ...] = ()
     """Control variates (see `adjustment`): arrays of one value per replicate, with expectation 0."""
     warning: str = ""
-    """The connections that failed, and why."""
+    """The connections that failed, and why; "" if none failed."""
 
     def __post_init__(self) -> None:
         runs = np.array(self.runs, dtype=np.float64)
@@ -128,14 +128,14 @@ class Sample(_Operators):
 
     @cached_property
     def adjusted(self) -> Floats | None:
-        """The values without what the control variates explain; None without these, or if `adjust` fails."""
+        """The runs adjusted by the control variates; None without controls, or if `adjust` returns None."""
         if not self.controls or self.exact:
             return None
         return adjust(self.runs, self.controls, self.range)
 
     @property
     def values(self) -> Floats:
-        """The values to estimate from: adjusted if possible."""
+        """The values to estimate from: `adjusted` if it exists, else `runs`."""
         return self.runs if self.adjusted is None else self.adjusted
 
     def estimate(self) -> Interval:
@@ -157,7 +157,7 @@ class Sample(_Operators):
 
     @property
     def scale(self) -> float:
-        """The magnitude to which a relative precision refers: that of the estimate."""
+        """The magnitude relative to which a precision is stated: that of the estimate."""
         return abs(self.estimate().value)
 
     def quantile(self, share: float) -> Interval:
@@ -168,13 +168,13 @@ class Sample(_Operators):
 
     @cached_property
     def derived(self) -> Derived:
-        """The sample as a `Derived`, to compute with."""
+        """The sample as a `Derived`, for arithmetic."""
         values = self.values
         point = centre(values, self.statistic)
         warnings = (self.warning,)
         if self.exact or len(values) == 0:
             return Derived(np.array([point]), (), self.range, self.unit, abs(point), self.statistic, warnings)
-        median = self.statistic == "median"  # pairing does not make its interval narrower
+        median = self.statistic == "median"  # pairing does not make a median's interval narrower
         streams = Streams("own", blake2b(values.tobytes()).hexdigest()) if median else self.streams
         return Derived(
             jackknife_values(values, self.statistic),
@@ -188,7 +188,7 @@ class Sample(_Operators):
         )
 
     def keep_common(self, other: Sample) -> Sample:
-        """The sample with only the replicates that `other` has, too, if both have the same random numbers."""
+        """Drops replicates that `other` lacks, if both samples have the same random numbers."""
         if self.streams != other.streams or self.exact:
             return self
         n = min(len(self.runs), len(other.runs))
@@ -198,22 +198,22 @@ class Sample(_Operators):
         return replace(self, runs=runs, controls=tuple(control[:n] for control in self.controls))
 
     def equals(self, other: Sample) -> bool:
-        """Whether each replicate has the same value in both; an exact sample has its value in all."""
+        """Whether each replicate has the same value in both; an exact sample has one value for all."""
         a, b = self.fill(len(other.runs)), other.fill(len(self.runs))
         return bool(np.array_equal(a, b, equal_nan=True))
 
     def fill(self, n: int) -> Floats:
-        """The values of single runs; `n` times the value of an exact sample."""
+        """The values of single runs; for an exact sample, its value `n` times."""
         return np.full(n, self.centre) if self.exact else self.runs
 
 
 @dataclass(frozen=True, eq=False)
 class Derived(_Operators):
-    """A number computed from samples: its estimate, then those without one replicate of a stream in turn."""
+    """A number computed from samples: the estimate, then the estimates without each replicate in turn."""
 
     values: Floats
     parts: tuple[StreamRuns, ...] = ()
-    """The streams, in the order of the values; empty for a number without randomness."""
+    """The streams in the order of `values`; empty for a number without randomness."""
     range: Range = ANY
     unit: str = "1"
     size: float = 0.0
@@ -221,7 +221,7 @@ class Derived(_Operators):
     statistic: str = "mean"
     warnings: tuple[str, ...] = ()
     kind: str = ""
-    """The operation of `intervals.relate` that the number results from, if any."""
+    """The operation of `intervals.relate` that gave the number; "" for other numbers."""
     adjusted: bool = False
     quotient: tuple[Derived, Derived] | None = None
     """Numerator and denominator of a ratio whose sides may be negative; None for other numbers."""
@@ -233,12 +233,12 @@ class Derived(_Operators):
 
     @property
     def derived(self) -> Derived:
-        """Itself."""
+        """The number itself."""
         return self
 
     @property
     def n(self) -> int | None:
-        """The fewest replicates behind it; None if nothing is random."""
+        """The fewest measured replicates of a stream; None for a number without randomness."""
         return min((part.n for part in self.parts), default=None)
 
     def estimate(self, level: float = LEVEL) -> Interval:
@@ -271,9 +271,9 @@ class Derived(_Operators):
 
     @property
     def scale(self) -> float:
-        """The magnitude to which a relative precision refers.
+        """The magnitude relative to which a precision is stated.
 
-        For a change in per cent it is that of the ratio behind it, for a difference that of the larger side.
+        For a change in percent it is the magnitude of its ratio, for a difference that of the larger side.
         """
         value = float(self.values[0])
         changes = {"difference": self.size, "decrease": abs(100.0 - value), "increase": abs(100.0 + value)}
@@ -281,13 +281,13 @@ class Derived(_Operators):
 
     @property
     def blocks(self) -> Blocks:
-        """For each stream the number of replicates, and how many were measured (see `jackknife.Blocks`)."""
+        """For each stream the number of replicates, and of measured ones (see `jackknife.Blocks`)."""
         return [(part.length, part.n) for part in self.parts]
 
     def _fieller(self, above: Derived, below: Derived, level: float) -> tuple[float, float]:
-        """The range of ratios r for which above - r * below may be 0 (E. C. Fieller, 1954).
+        """The interval of the ratios r for which above - r * below may be 0 (E. C. Fieller, 1954).
 
-        NaN if the denominator may be 0, too, because the ratios are then unbounded.
+        Both ends are NaN if the denominator may be 0, because the ratios are then unbounded.
         """
         (x, y), parts = _align((above, below))
         blocks = [(part.length, part.n) for part in parts]
@@ -308,7 +308,7 @@ Number: TypeAlias = Sample | Derived
 
 
 def _pair(a: Number | float, b: Number | float) -> tuple[Derived, Derived]:
-    """The two sides of a comparison; if both are samples, only with the replicates that both have."""
+    """The two sides of a comparison; two samples are reduced to the replicates that both have."""
     x, y = (Derived.constant(number) if isinstance(number, int | float) else number for number in (a, b))
     if isinstance(x, Sample) and isinstance(y, Sample):
         x, y = x.keep_common(y), y.keep_common(x)
@@ -316,9 +316,9 @@ def _pair(a: Number | float, b: Number | float) -> tuple[Derived, Derived]:
 
 
 def _align(numbers: Sequence[Derived]) -> tuple[list[Floats], tuple[StreamRuns, ...]]:
-    """The values of several numbers over the same replicates.
+    """The values of several numbers over the same replicates, and these replicates by stream.
 
-    A number that does not depend on a replicate has its estimate as its value without that replicate.
+    For replicates on which a number does not depend, its estimate is repeated.
     """
     first = numbers[0].parts
     if all(number.parts == first for number in numbers):
@@ -343,7 +343,7 @@ def _align(numbers: Sequence[Derived]) -> tuple[list[Floats], tuple[StreamRuns, 
 
 
 def derive(f: Callable[..., Floats], numbers: Sequence[Number], within: Range = ANY) -> Derived:
-    """Applies `f` to the estimates, and to those without each replicate; `within` is the result's range."""
+    """Applies `f` to the estimates and the leave-one-out values; `within` is the result's range."""
     several = [number.derived for number in numbers]
     rows, parts = _align(several)
     return Derived(
@@ -377,7 +377,7 @@ def relate_runs(kind: str, a: Sample, b: Sample) -> Floats:
 def is_less(a: Number | float, b: Number | float, level: float = LEVEL) -> bool | None:
     """Whether `a` is less than `b`; None if the interval of their difference includes 0.
 
-    The difference is taken on the scale of the range that both lie in, or on the plain scale if a value lies
+    The difference is taken on the scale of the numbers' common range, or on the plain scale if a value lies
     on a bound.
     """
     x, y = _pair(a, b)
@@ -397,7 +397,7 @@ def is_less(a: Number | float, b: Number | float, level: float = LEVEL) -> bool 
 
 
 def common_range(a: Derived, b: Derived) -> Range:
-    """The range on whose scale two numbers are compared; a constant takes that of the other number."""
+    """The range on whose scale two numbers are compared; for a constant, that of the other number."""
     if a.range == b.range or not b.parts:
         return a.range
     if not a.parts:

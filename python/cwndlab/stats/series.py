@@ -1,4 +1,4 @@
-"""The numbers of a figure: one point per cell (or per list position) with its interval, CDFs, ellipses."""
+"""The numbers that a figure shows: points with intervals, distributions, ellipses."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from .intervals import Interval
 
 CONTOUR_POINTS = 73
-"""A contour is drawn by this many points, one every five degrees."""
+"""The number of points of a contour: one every five degrees, the first and last equal."""
 
 CDF_POINTS = 400
-"""A CDF is drawn by this many quantiles: more than the number of pixels."""
+"""The largest number of points of a CDF: more than a figure has pixels."""
 
 
 class Point(NamedTuple):
@@ -41,7 +41,7 @@ class Point(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """One empirical distribution: `share` of the samples is at most `value`."""
+    """One empirical distribution: `share[k]` of the samples are at most `value[k]`."""
 
     panel: Scalar | None
     series: str
@@ -50,21 +50,21 @@ class Curve(NamedTuple):
 
 
 class Ellipse(NamedTuple):
-    """The runs of a cell in two quantities: how they scatter, and around which point."""
+    """The scatter of a cell's runs in two quantities: their median and a contour."""
 
     panel: Scalar | None
     series: str
     #: The median of the runs in each quantity.
     centre: tuple[float, float]
-    #: The 1-sigma contour, closed; empty if there are fewer than three runs or they do not differ.
+    #: The 1-sigma contour, closed; empty with fewer than three runs, or if all are equal.
     x: Floats
     y: Floats
 
 
 def restrict_to_run_cells(spec: Figure, results: Results) -> tuple[Figure, str]:
-    """The figure for the cells that were run, and in words the values that it shows instead of its own.
+    """The figure restricted to the cells that were run, and in words the axis values that replace its own.
 
-    They differ from those in `where` if the run was restricted to other cells.
+    The text is "" if no value is replaced. Values are replaced if the run was restricted to other cells.
     """
     where, instead = dict(spec.where), []
     for axis, wanted in spec.where.items():
@@ -107,7 +107,7 @@ def panel_title(spec: Figure, results: Results, panel: Scalar | None) -> str:
 
 
 def _legend_text(results: Results, axis: str, value: Scalar) -> str:
-    """A value in a legend: a name alone, a number with its axis."""
+    """A value in a legend: a word as it is, a number with the name of its axis."""
     return results.labels.value_title(axis, value) if is_name(value) else results.labels.setting(axis, value)
 
 
@@ -122,7 +122,7 @@ def points(spec: Figure, results: Results) -> list[Point]:
             for quantity, label in zip(spec.quantities, labels(spec.quantities, results), strict=True)
             for point in points(spec.model_copy(update={"quantity": quantity, "quantities": []}), results)
         ]
-    assert spec.quantity is not None and spec.x is not None  # the schema demands both
+    assert spec.quantity is not None and spec.x is not None  # the schema requires both
     if results.is_list(spec.quantity) != (spec.x == INDEX):
         wrong = "a list" if spec.x != INDEX else "one number per run, no list"
         raise StudyError(
@@ -159,7 +159,7 @@ def points(spec: Figure, results: Results) -> list[Point]:
 
 
 def labels(quantities: Sequence[str], results: Results) -> list[str]:
-    """The titles of quantities in one figure; a part up to the first comma that all share is left out."""
+    """The titles of quantities in one figure, without the part up to the first comma if all share it."""
     titles = [results.labels.title(name) for name in quantities]
     first = titles[0].split(", ")[0] + ", "
     return [
@@ -203,7 +203,7 @@ def ellipses(spec: Figure, results: Results) -> list[Ellipse]:
     The contour is that of the two-dimensional Gaussian distribution fitted to the runs by maximum likelihood,
     at one standard deviation (RFC 7928, section 2.7).
     """
-    assert spec.quantity is not None and spec.x is not None  # the schema demands both
+    assert spec.quantity is not None and spec.x is not None  # the schema requires both
     for name in spec.drawn_quantities:
         if results.is_list(name):
             right = "reduce it to one number per run with `within`"
@@ -229,7 +229,7 @@ def ellipses(spec: Figure, results: Results) -> list[Ellipse]:
 
 
 def axis_unit(spec: Figure, results: Results) -> str:
-    """The unit along y (line, bar) or x (cdf)."""
+    """The unit of the axis with the quantity: y for lines and bars, x for CDFs."""
     return (
         derived_unit(spec.compare, results.labels.unit(spec.drawn_quantities[0]))
         if spec.drawn_quantities

@@ -1,9 +1,9 @@
-"""Quantiles that replace Student's if the scatter of runs is large relative to their mean.
+"""Factors on Student's quantiles, for runs whose scatter is large relative to their mean.
 
-Such runs are skewed if they cannot be negative, and the t of their mean is, too, even on the logarithmic
-scale: Student's interval ends too low. The quantiles here are those of lognormal runs with the scatter of the
-sample, which are right for lognormal data and close for others; `python -m validation.skewness` computes
-them, and `python -m validation.coverage` measures their coverage.
+Runs that cannot be negative and scatter widely are skewed, and so is the t of their mean, even on the
+logarithmic scale: Student's interval ends too low. The factors are right for lognormal runs with the scatter
+of the sample, and close for other runs; `python -m validation.skewness` computes them, and `python -m
+validation.coverage` measures the coverage of the intervals.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ FILE = Path(__file__).parent / "skewness.csv"
 HEAD = ("runs", "scatter", "below", "above")
 
 MILD = 0.2
-"""Standard deviation over mean up to which Student's quantiles are used."""
+"""The largest standard deviation over mean for which Student's quantiles are used unchanged."""
 
 UNDERSTATED = 1.5
-"""The scatter assumed for the lognormal runs, over that of the sample, which lacks their tail."""
+"""The scatter assumed for the lognormal runs, as a multiple of the sample's, which lacks their tail."""
 
 
 def stretch(n: int, scatter: float) -> tuple[float, float]:
-    """The lower and the upper 95 % quantile of the mean's t, each divided by Student's.
+    """Factors on Student's lower and upper 95 % quantile for the mean of `n` skewed runs.
 
-    `scatter` is the standard deviation of n runs over their mean. Between the entries of the file, the
-    factors are interpolated linearly in the scatter and in 1 / sqrt(n); for very many runs they are 1.
+    `scatter` is the standard deviation of the runs over their mean. Between the entries of the file, the
+    factors are interpolated linearly in the scatter and in 1 / sqrt(n); as n grows they approach 1.
     """
     if not scatter > MILD:
         return 1.0, 1.0
@@ -41,7 +41,7 @@ def stretch(n: int, scatter: float) -> tuple[float, float]:
 
 @cache
 def _table() -> tuple[Floats, Floats, Floats]:
-    """Numbers of runs, scatters, and for each of the two quantiles the factors as runs × scatters."""
+    """The file's numbers of runs, its scatters, and the factors as an array (quantile, runs, scatter)."""
     lines = np.loadtxt(FILE, delimiter=",", skiprows=1)
     runs, scatters = np.unique(lines[:, 0]), np.unique(lines[:, 1])
     entries = lines[:, 2:].reshape(len(runs), len(scatters), 2)

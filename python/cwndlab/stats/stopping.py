@@ -15,18 +15,18 @@ from .sample import Number, relate
 from .tables import reference
 
 FIRST_LOOK = 10
-"""Replicates before the rule is first applied: with fewer, the sample variance is too unreliable."""
+"""The replicates before the rule is first applied: with fewer, the sample variance is too unreliable."""
 
 
 @dataclass(frozen=True)
 class StoppingRule:
     """Run until the 95 % interval reaches at most `relative` of the estimate, or `cap` replicates are done.
 
-    Stopping when the half-width first falls below a bound keeps the coverage asymptotically (Y. S. Chow,
-    H. Robbins, Annals of Mathematical Statistics 36, 1965, pages 457-462). The bound is
-    relative / (1 + relative) of the estimate: a half-width of that much is at most `relative` of the true
-    value, wherever in the interval that lies. For an asymmetric interval, the distance to its farther end
-    takes the place of the half-width. Equal replicates never stop a run: they have no spread to judge by.
+    Stopping when the half-width first falls below a bound keeps the coverage asymptotically (Y. S. Chow, H.
+    Robbins, Annals of Mathematical Statistics 36, 1965, pages 457-462). The bound is relative / (1 +
+    relative) of the estimate: then the half-width is at most `relative` of the true value, wherever in the
+    interval that value lies. For an asymmetric interval, the distance to its farther end replaces the
+    half-width. Equal replicates never end the run, because their scatter is unknown.
     """
 
     relative: float
@@ -40,15 +40,14 @@ class StoppingRule:
             raise ValueError(f"the cap must be at least {self.first_look} replicates, got {self.cap}")
 
     def replicates_needed(self, number: Number, ran: int) -> int:
-        """How many replicates a number needs in all, estimated from `ran`; `ran` if they are enough.
+        """The number of replicates that a number needs in all, estimated from `ran`; `ran` if they suffice.
 
-        The precision of a change in per cent is that of the ratio behind it, and that of a difference is
-        relative to the larger of the two estimates: a change near 0 would never be precise enough relative
-        to itself.
+        The precision of a change in percent is that of its ratio, and that of a difference is relative to the
+        larger of the two estimates: relative to itself, a change near 0 would never be precise enough.
         """
         estimate = number.estimate()
         if math.isnan(estimate.value) or estimate.exact or ran >= self.cap:
-            return ran  # no number of runs makes it measurable, or more precise
+            return ran  # more runs would not make it measurable or more precise
         if estimate.n < self.first_look:
             return min(self.cap, max(self.first_look, ran + 1))
         bound = self.relative / (1.0 + self.relative) * number.scale
@@ -62,9 +61,9 @@ class StoppingRule:
 def replicates_by_cell(
     rule: StoppingRule, results: Results, tables: Iterable[Table | Listing]
 ) -> dict[str, int]:
-    """How many replicates each cell needs for its own numbers and for the comparisons shown in tables.
+    """The number of replicates that each cell needs for its numbers and for comparisons in tables.
 
-    Lists are left out, and quantities with expectation 0: no estimate of them becomes precise relative to 0.
+    Lists are left out, and quantities with expectation 0, which never become precise relative to 0.
     """
     quantities = results.labels.quantities.items()
     numbers = [name for name, info in quantities if not info.centred and not results.is_list(name)]
@@ -85,7 +84,7 @@ def replicates_by_cell(
 
 
 def _compared(results: Results, tables: Iterable[Table | Listing]) -> list[tuple[str, str, str, str]]:
-    """The comparisons that tables show: kind, cell, the cell it is compared with, quantity."""
+    """The comparisons that tables show, each as (kind, cell, cell to compare with, quantity)."""
     comparisons = []
     for table in tables:
         for column in table.columns if isinstance(table, Table) else ():

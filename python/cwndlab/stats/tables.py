@@ -1,4 +1,4 @@
-"""Tables of a study: measured numbers where the paper has its own, each with its verdict."""
+"""Tables of a study: measured numbers next to the paper's published numbers, with verdicts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Row: TypeAlias = Mapping[str, str]
 
 
 class Published(NamedTuple):
-    """A number as the paper prints it, in the quantity's unit, and the half-width of its rounding."""
+    """A published number in the quantity's unit, the half-width of its rounding, and its printed text."""
 
     value: float
     rounding: float
@@ -48,17 +48,17 @@ class JudgedCell(NamedTuple):
     cell: str
     quantity: str
     estimate: Estimate | None
-    """The estimate in its unit; None where the study has no such cell."""
+    """The estimate in the unit of the table; None if the cell is not in the study or was not run."""
     published: Published | None
     judgement: Judgement | None
-    """The verdict with its reasons; None where the paper has no number."""
+    """The verdict with its reasons; None if the paper has no such number."""
     digits: int | None
     note: str
     corrected: float | None = None
 
 
 class JudgedTable(NamedTuple):
-    """A table with its cells, row by row."""
+    """A table of the study with its rows and their judged cells."""
 
     spec: Table
     rows: tuple[tuple[Scalar, ...], ...]
@@ -75,14 +75,14 @@ class JudgedTable(NamedTuple):
         return itertools.chain.from_iterable(self.cells)
 
     def column(self, cell: JudgedCell) -> Column:
-        """The column of one of its cells."""
+        """The study's column to which a judged cell belongs."""
         return self.spec.columns[cell.column]
 
 
 def read_published(folder: Path, name: str, what: str, needed: Iterable[tuple[str, str]]) -> list[Row]:
     """The rows of a published CSV file in the study's folder.
 
-    `needed` has the columns that the file must have, each after the key of table `what` that names it.
+    `needed` lists the columns that the file must have, as (key of table `what` that names it, column).
     """
     try:
         rows: list[Row] = list(read_csv(folder, name).lines)
@@ -98,7 +98,7 @@ def read_published(folder: Path, name: str, what: str, needed: Iterable[tuple[st
 def measure(
     results: Results, cell: CellInfo, quantity: str, comparison: Compare | None, runs: float | None = None
 ) -> Interval:
-    """The estimate of a table's or a figure's number in a cell; `runs` asks for that quantile of its runs."""
+    """The interval of a number in a cell; with `runs`, of that quantile (0 to 1) of the cell's runs."""
     sample = results.sample(cell.id, quantity)
     if runs is not None:
         return sample.quantile(runs)
@@ -118,12 +118,12 @@ def number_of_cell(results: Results, cell: CellInfo, quantity: str, comparison: 
 
 
 def reference(results: Results, cell: CellInfo, comparison: Compare) -> CellInfo:
-    """The cell that `cell` is compared with: equal except for the axes in `to`."""
+    """The cell with which `cell` is compared: the same axis values except those in `to`."""
     return results.only_cell({**cell.axes, **comparison.to})
 
 
 def judge_table(spec: Table, results: Results, folder: Path, marks: Sequence[Mark]) -> JudgedTable:
-    """Measures and judges the numbers of a table; `folder` is the study's."""
+    """Measures and judges the numbers of a table; `folder` is the study's folder."""
     rows, grid = _draft(spec, results, folder)
     flat = [draft for line in grid for draft in line]
     own_marks = [m for m in marks if m.table == spec.id]
@@ -135,7 +135,7 @@ def judge_table(spec: Table, results: Results, folder: Path, marks: Sequence[Mar
 
 
 def check_table(spec: Table, results: Results, folder: Path) -> None:
-    """Raises the StudyError that `judge_table` would raise, but judges nothing."""
+    """Raises the StudyError that `judge_table` would raise, without judging the table."""
     _draft(spec, results, folder)
 
 
@@ -160,7 +160,7 @@ def _draft(
 
 
 def _rows(spec: Table, results: Results, printed: Sequence[Row]) -> list[tuple[tuple[Scalar, ...], Row]]:
-    """The rows in the order of the published file, or of the axes without one."""
+    """The rows, each with its published line, in the order of the published file, or else of the axes."""
     axes = results.axes
     if not printed:
         cells = [
@@ -173,15 +173,15 @@ def _rows(spec: Table, results: Results, printed: Sequence[Row]) -> list[tuple[t
 
 
 class _Draft(NamedTuple):
-    """A number of a table before it is measured."""
+    """A number of a table, with its column and cell, before it is measured."""
 
     number: JudgedCell
     column: Column
     cell: CellInfo | None
     group: tuple[str, ...] | None
-    """The values of the published line in the columns of `compared_within`; None if nothing is compared.
+    """The published line's values in the columns of `compared_within`; None if the table has no such key.
 
-    The paper compares those numbers whose lines have equal values there.
+    The paper compares the numbers whose lines have equal values in these columns.
     """
 
 
@@ -268,7 +268,7 @@ def _finish(
 
 
 def _describe_fit(judgement: Judgement, change: float | None) -> str:
-    """How well a number that the model was chosen by fits; `change` is our change minus the published one."""
+    """A sentence on how well a fitted number fits; `change` is our change minus the published change."""
     verdict, apart = f"would be \u201c{judgement.verdict}\u201d", judgement.relative_difference
     if change is None and math.isnan(apart):
         return f"The fit {verdict}"
@@ -278,20 +278,20 @@ def _describe_fit(judgement: Judgement, change: float | None) -> str:
 
 
 def find_margin(spec: Table, column: Column, results: Results) -> Margin:
-    """A column's own margin, else that of its quantity (which is none for changes), else the table's."""
+    """The margin of a number: the column's, else the quantity's (not for comparisons), else the table's."""
     own = results.labels.quantities[column.quantity].margin if column.compare is None else None
     return column.margin or own or spec.margin
 
 
 def derived_unit(comparison: Compare | None, unit: str) -> str:
-    """The unit of a comparison."""
+    """The unit of a comparison of values in `unit`; "" for a pure number."""
     if comparison is None or comparison.kind == "difference":
         return "" if unit == "1" else unit
     return "" if comparison.kind == "ratio" else "%"
 
 
 def find_samples(results: Results, cell: CellInfo, column: Column) -> tuple[Sample, Sample | None]:
-    """The sample of a number's cell, and that of the cell that it is compared with."""
+    """The sample of a number's cell, and of the cell it is compared with; None without a comparison."""
     own = results.sample(cell.id, column.quantity)
     if column.compare is None:
         return own, None
@@ -299,16 +299,16 @@ def find_samples(results: Results, cell: CellInfo, column: Column) -> tuple[Samp
 
 
 def make_asked(spec: Table, column: Column, results: Results) -> Asked:
-    """The comparison, runs and pairing behind a published number."""
+    """How a published number was measured: the comparison, runs and pairing."""
     kind = column.compare.kind if column.compare is not None else None
     return Asked(kind, spec.published_runs, results.labels.source_paired)
 
 
 def _comparisons(results: Results, draft: _Draft, everything: Sequence[_Draft]) -> Iterator[Comparison]:
-    """The numbers that the paper compares with this one and prints farther apart than their rounding.
+    """Compares a number with those that the paper compares it with and prints farther apart than rounding.
 
-    The 5 % of wrong decisions is divided among their differences. They are computed only when the first is
-    read, as few verdicts need them.
+    The 5 % of wrong decisions is divided among the differences. They are computed only when the first is
+    read, as few verdicts depend on them.
     """
     mine = draft.number.published
     if mine is None or draft.cell is None or draft.group is None:

@@ -1,8 +1,8 @@
-"""How a published number is judged against our runs. The rule in words is `RULE`, printed in every report.
+"""How a published number is judged by our runs. Every report prints the rule in words, `RULE`.
 
-Two things are judged. *Compatible*: the paper's number lies where runs like ours lie. *Close*: the interval
-of our estimate lies within a margin of the paper's number. If runs scatter more, more numbers are compatible
-but fewer are close, so that noise is never rewarded.
+There are two criteria. *Compatible*: the paper's number lies where further runs of ours would lie. *Close*:
+the interval of our estimate lies within a margin around the paper's number. If runs scatter more, more
+numbers are compatible but fewer are close, so that noise is never rewarded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .intervals import ENOUGH_EQUAL, FEWEST, Interval
 
 
 class Verdict(StrEnum):
-    """The verdict on one published number (`agrees` … `not judged`) or on one claim (`holds` …)."""
+    """The verdict on a published number (`agrees` … `not judged`) or on a claim (`holds` …)."""
 
     AGREES = "agrees"
     COMPATIBLE = "compatible only"
@@ -33,12 +33,12 @@ class Verdict(StrEnum):
 
     @property
     def symbol(self) -> str:
-        """A sign shown next to the word, so that verdicts differ not only in colour."""
+        """A sign shown next to the verdict, so that verdicts differ not only in colour."""
         return SYMBOLS[self]
 
     @property
     def style(self) -> str:
-        """The CSS class that sets its colour."""
+        """The CSS class that sets the verdict's colour."""
         return self.value.replace(" ", "-")
 
 
@@ -100,7 +100,7 @@ RULE: tuple[tuple[Verdict, str], ...] = (
 )
 
 REACH = 3.0
-"""A number with the verdict `trend` is at most this many margins away from the published value."""
+"""The largest distance from the published value, in margins, of a number with the verdict `trend`."""
 
 MOST = 100_000
 """The largest number of replicates that a note suggests."""
@@ -114,7 +114,7 @@ def rule_text(margin: str) -> list[tuple[Verdict, str]]:
 
 
 class Comparison(NamedTuple):
-    """How far another number lies above the judged one, in the paper and in our runs."""
+    """The difference of another number minus the judged one, in the paper and in our runs."""
 
     published: float
     measured: Interval
@@ -126,25 +126,25 @@ class Judgement(NamedTuple):
     verdict: Verdict
     note: str
     relative_difference: float
-    """(measured - published) / |published|; NaN when the published value is 0."""
+    """(measured - published) / |published|; NaN if a value is missing or the published value is 0."""
     prediction_low: float
     """The lower end of the 95 % prediction interval for as many runs as the paper averaged."""
     prediction_high: float
     compatible: bool | None = None
-    """Whether the published value lies in that interval, give or take its rounding; None if unknown."""
+    """Whether the published value, give or take rounding, is in the prediction interval; None if unknown."""
     close: bool | None = None
-    """Whether our estimate's interval lies entirely within the margin (True) or outside (False), or None."""
+    """Whether our interval lies entirely within the margin; False: entirely outside; None: neither."""
     margin: float = math.nan
     marked: bool = False
     """Whether a mark in the study replaced the verdict."""
     in_headline: bool = True
-    """Whether the numbers of its table are counted in `Incompatible`."""
+    """Whether `Incompatible` counts the numbers of its table."""
 
     @property
     def counts(self) -> bool:
-        """Whether the number is counted in `Incompatible`.
+        """Whether `Incompatible` counts the number.
 
-        Numbers without randomness, marked ones, and those of tables with `counted = false` are not.
+        It does not count numbers without randomness, marked numbers, and tables with `counted = false`.
         """
         if self.marked or not self.in_headline or self.compatible is None:
             return False
@@ -160,12 +160,12 @@ def half_unit(text: str) -> float:
 
 
 def decimals(text: str) -> int:
-    """Digits after the point of a number as printed."""
+    """The number of digits after the point of a number as printed."""
     return len(text.strip().partition(".")[2])
 
 
 def relative_difference(measured: float, published: float) -> float:
-    """(measured - published) / |published|; NaN if a value is missing or the published one is 0."""
+    """(measured - published) / |published|; NaN if a value is missing or the published value is 0."""
     if published == 0.0 or math.isnan(measured) or math.isnan(published):
         return math.nan
     return (measured - published) / abs(published)
@@ -184,7 +184,7 @@ def judge(
     """The verdict on one published value (see `RULE`).
 
     `measured` is our estimate, `further` the prediction interval for as many runs as the paper averaged. An
-    estimate whose interval lies within `margin` of the published value is close. `signed`: the number is a
+    estimate is close if its interval lies within `margin` of the published value. `signed`: the number is a
     change, so that its sign is a comparison that the paper makes. `comparisons` are the paper's other
     comparisons, read only if the verdict depends on them.
     """
@@ -244,7 +244,7 @@ def _too_noisy(measured: Interval, margin: float) -> str:
 def _keeps_trend(
     published: float, rounding: float, measured: Interval, signed: bool, comparisons: Iterable[Comparison]
 ) -> bool:
-    """Whether the paper compares this number at all, and each comparison is shown by an interval of ours."""
+    """Whether the paper compares the number with others, and our intervals show every comparison."""
     compared = False
     if signed and abs(published) > rounding:
         compared = True
@@ -258,16 +258,16 @@ def _keeps_trend(
 
 
 def _sign(x: Interval) -> int:
-    """The sign of all values of an interval; 0 if it includes 0 or is missing."""
+    """1 if the whole interval is above 0, -1 if it is below; 0 if it includes 0 or is missing."""
     low, high = x.decided
     return (low > 0.0) - (high < 0.0)
 
 
 class Incompatible(NamedTuple):
-    """The count of incompatible numbers, and the count to be expected if the model were right."""
+    """The count of incompatible numbers, and the count expected by chance if the model were right."""
 
     judged: int
-    """Published numbers of random cells, without those that the study marks or does not count."""
+    """The published numbers of random cells, except those that the study marks or does not count."""
     found: int
     expected: float
     low: int
