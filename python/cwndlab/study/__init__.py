@@ -1,1 +1,1 @@
-"""Study files: schema, units, references, loading; errors with file and line."""
+"""Reading study files: schema, units, references, checks, and errors with file and line."""

@@ -1,4 +1,4 @@
-"""Axes that a study does not define in [axes]: a list of kernels, and parameters with several values."""
+"""Axes that a study does not define in [axes]: from a list of kernels, or a parameter with several values."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from .outputs import Scalar
 
 Raw = dict[str, Any]
 PARAMETERS = "parameters"
-#: The axis that a list of kernels makes, the dotted key of the list, and its path.
+#: The axis for a list of kernels; the list's dotted key, and its path.
 KERNEL_AXIS, KERNELS, KERNELS_AT = "kernel", "run.kernel", ("run", "kernel")
-#: The end of the title of a table or figure of one kernel.
+#: The end of the title of a table or figure that shows one kernel.
 TITLE_SUFFIX = " (kernel {})"
 _SCALARS = {"anyOf": [{"type": kind} for kind in ("boolean", "integer", "number", "string")]}
 Parameter = Annotated[
     Scalar, WithJsonSchema({"anyOf": [*_SCALARS["anyOf"], {"type": "array", "items": _SCALARS}]})
 ]
-"""A parameter's value. Files may have a list, which `expand` makes an axis before the model is read."""
+"""A parameter's value. A file may have a list, which `expand` turns into an axis first."""
 Kernel = Annotated[
     str | None,
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
-"""A kernel's name. Files may have a list, which `expand` makes an axis."""
+"""A kernel's name. A file may have a list, which `expand` turns into an axis first."""
 
 
 def listed_parameters(raw: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The parameters with a list of values, without those whose name an axis has."""
+    """The parameters with a list of values, except those with the name of an axis."""
     parameters, axes, grids = raw.get(PARAMETERS), raw.get("axes", {}), raw.get("grids", [])
     sound = isinstance(axes, Mapping) and isinstance(grids, list)
     if not sound or not isinstance(parameters, Mapping) or not all(isinstance(g, Mapping) for g in grids):
@@ -39,14 +39,14 @@ def listed_parameters(raw: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def vary_parameters(raw: Raw, listed: Mapping[str, list[Any]]) -> None:
-    """Makes axes of these parameters."""
+    """Turns each of these parameters into an axis with the listed values."""
     raw[PARAMETERS] = {name: value for name, value in raw[PARAMETERS].items() if name not in listed}
     for name, several in listed.items():
         vary(raw, name, {"values": several})
 
 
 def vary(raw: Raw, name: str, axis: Raw) -> None:
-    """Adds an axis, also to every grid."""
+    """Adds an axis to the study, and to each of its grids."""
     raw["axes"] = {**raw.get("axes", {}), name: axis}
     if "grids" in raw:
         raw["grids"] = [_varied(grid, name, axis["values"]) for grid in raw["grids"]]
@@ -59,7 +59,7 @@ def _varied(grid: Raw, name: str, several: Iterable[Any]) -> Raw:
 
 
 def listed_kernels(raw: Mapping[str, Any]) -> list[str]:
-    """The kernels of a study that lists them; empty if it does not. StudyError for a list that is wrong."""
+    """The kernels that a study lists; empty without a list. StudyError for an invalid list."""
     run = raw.get("run")
     names = run.get(KERNEL_AXIS) if isinstance(run, Mapping) else None
     if not isinstance(names, list) or not _has_lists(raw):
@@ -88,6 +88,6 @@ def _has_lists(raw: Mapping[str, Any]) -> bool:
 
 
 def vary_kernels(raw: Raw, names: Sequence[str]) -> None:
-    """Makes the list of kernels an axis, also of every grid."""
+    """Turns the list of kernels into an axis, which is added to each grid."""
     raw["run"] = {**raw["run"], KERNEL_AXIS: names[0]}
     vary(raw, KERNEL_AXIS, {"title": "kernel", "sets": KERNELS, "values": list(names)})

@@ -12,7 +12,7 @@ from cwndlab.base.errors import ArgumentError, StudyError
 from .place import dotted_key
 from .units import parse_time
 
-#: A name used in dotted keys and in record tables, but not in expressions.
+#: A name for dotted keys and record tables; it may have characters that expressions do not allow.
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+-]*$", max_length=64)]
 
 
@@ -23,7 +23,7 @@ else:
 
 
 class _Models(ModelMetaclass):
-    """The metaclass of models whose constructors raise StudyError where a value does not fit."""
+    """The metaclass of models whose constructors raise StudyError if a value is invalid."""
 
     def __call__(cls, *args: object, **keys: object) -> object:  # noqa: N805 - a metaclass
         own = cast("type[_Frozen]", cls)
@@ -46,7 +46,7 @@ class _Models(ModelMetaclass):
                 raise error.replace(key=key, others=()) from None
 
     def __dir__(cls) -> list[str]:  # noqa: N805
-        """What `help` describes: the methods that are not pydantic's."""
+        """The methods that `help` describes: those that cwndlab defines, not pydantic."""
         ours = {name for base in cls.__mro__ if base.__module__.startswith("cwndlab.") for name in vars(base)}
         return sorted(name for name in ours - {*vars(BaseModel), *_OF_CLASSES} if not name.startswith("_"))
 
@@ -67,7 +67,7 @@ class _Models(ModelMetaclass):
         pass
 
 
-#: Attributes of the classes that are of no use to those who make objects of them.
+#: Attributes of the classes that `help` leaves out: users of the objects do not need them.
 _OF_CLASSES = ("model_config", "positional", "name_laws")
 
 
@@ -78,20 +78,20 @@ def _default(field: FieldInfo) -> object:
 
 
 class _Frozen(BaseModel, metaclass=_Models):
-    #: Keys that the constructor also takes by position, in order.
+    #: The keys that the constructor also accepts by position, in this order.
     positional: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def name_laws(cls, keys: Mapping[str, object]) -> tuple[dict[str, object], Mapping[str, type]]:
-        """The keys with the names of congestion controls in place of classes, and the classes."""
+        """The keys with each class of a congestion control replaced by its name, and the classes by name."""
         return dict(keys), {}
 
     def __dir__(self) -> list[str]:
-        """The keys, and the methods that are not pydantic's."""
+        """The keys, and the methods that cwndlab defines."""
         return sorted({*type(self).model_fields, *dir(type(self))})
 
     def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
-        """The keys that were given, as the constructor takes them."""
+        """The keys that were given, with values as the constructor accepts them."""
         plain = self.model_dump(mode="json", exclude_unset=True)
         for name in (*type(self).model_fields, *(self.model_extra or ())):
             if name in plain:
@@ -112,23 +112,23 @@ def _holds_model(value: object) -> bool:
 
 
 class Strict(_Frozen):
-    """Unknown keys are errors, types are not coerced."""
+    """A table that rejects unknown keys and does not convert types."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class Open(_Frozen):
-    """A `kind` (or profile) and its knobs, which the engine checks."""
+    """A table with a `kind` (or profile) and knobs of that kind, which the engine checks."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, defer_build=True)
 
     def knobs(self) -> dict[str, Any]:
-        """The keys that the schema leaves to the engine."""
+        """The keys that are not in the schema, which the engine checks."""
         return dict(self.model_extra or {})
 
 
 class Drawn(Strict):
-    """A start that is drawn for each flow and replicate, uniformly from an interval."""
+    """A start time that is drawn for each flow and replicate, uniformly from an interval."""
 
     uniform: list[str] = Field(
         min_length=2, max_length=2, examples=[["0s", "1s"]], description="the ends of the interval"
@@ -143,6 +143,6 @@ class Drawn(Strict):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """The ends of the interval."""
+        """The ends of the interval, in seconds."""
         low, high = self.uniform
         return parse_time(low) / 1e9, parse_time(high) / 1e9

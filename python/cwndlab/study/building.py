@@ -1,8 +1,7 @@
-"""Builds a study from its document: writes short forms out in full, checks every key, and whether the parts
-are consistent.
+"""Builds a study from its document: expands short forms, checks every key and the study's consistency.
 
-All later steps see only the full form. `Expanded.origins` leads from its keys back to those that were
-written, for error messages.
+All later steps read only the expanded form. `Expanded.origins` maps the paths of its keys to the paths of the
+keys in the file, for error messages.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ from .study_spec import Catalogue, StudySpec, place_in
 from .validate import leave_out, validate, validate_at
 from .values import is_among
 
-#: The most keys of a table, elements of a list, and tables in a list: more than a study needs, and few enough
-#: for everything that is wrong with it to be found within seconds.
+#: The most keys of a table, elements of a list, and tables in a list. Studies need fewer; the limits ensure
+#: that all errors are found within seconds.
 MAX_KEYS, MAX_ITEMS, MAX_TABLES = 1_000, 10_000, 1_000
 NETWORK = (("topology", "links"), ("traffic",))
-"""Lists that may have `MAX_ITEMS` tables: a network of a thousand hosts has a table for each."""
+"""The lists that may have `MAX_ITEMS` tables: a network of a thousand hosts has a table for each host."""
 
 SHORT = tuple(Short.model_fields)
-"""The keys of the short form."""
-#: The sections of a full study: what is simulated, varied, asked and shown.
+"""The sections of the short form."""
+#: The order of a study's sections: what is simulated, varied, measured and shown.
 ORDER = (
     *("title", "source", "about", "finding", "key_figure", "parameters", "topology", "traffic"),
     *("distributions", "tcp", "run"),
@@ -52,23 +51,23 @@ ORDER = (
     *("quantities", "tables", "figures", "marks"),
 )
 
-#: The class of the study that is made: `StudySpec` or one derived from it.
+#: The class of the study to build: `StudySpec` or a class derived from it.
 S = TypeVar("S", bound=StudySpec)
 
 
 class Built(NamedTuple, Generic[S]):
-    """A study, and what is wrong with it."""
+    """A study, the errors found in it, and the sections that it lacks because of them."""
 
     study: S
     findings: Findings
-    #: The sections that do not fit; the study is built without them.
+    #: Names of sections with errors, without which the study was built.
     left_out: frozenset[str]
 
 
 def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
-    """The study of a document, with all errors that can be found without its cells.
+    """The study of a document, with all errors that can be found without building its cells.
 
-    `cwndlab.plan.plan` checks the cells, too. StudyError if nothing can be built.
+    `cwndlab.plan.plan` checks the cells. StudyError if the errors leave no study to build.
     """
     findings = Findings()
     raw = dict(document.written_tables)
@@ -79,7 +78,7 @@ def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
         findings.note(place.error((key,), f"unknown key {key!r}", nearest(key, keys)))
         del raw[key]
     if findings.errors and not raw.keys() & {"topology", *NETWORKS}:
-        raise findings.error()  # the network is missing because its key is misspelt
+        raise findings.error()  # without a network all else is wrong, too; it may be misspelt
     try:
         expanded = expand(raw)
     except StudyError as error:
@@ -98,7 +97,7 @@ def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
     except StudyError as error:
         findings.note(place.locate(error))
         wrong = {str(fault.path[0]) for fault in (error, *error.others) if fault.path}
-        try:  # without the wrong sections, so that the model can be checked, too
+        try:  # build without the wrong sections, to find errors in the model as well
             rest = {"title": "", **{key: value for key, value in rest.items() if key not in wrong}}
             outline = validate(schema.Outline, rest)
         except StudyError:
@@ -115,7 +114,7 @@ def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
 
 
 def _changed(raw: dict[str, Any], document: Document) -> dict[str, Any]:
-    """The full tables with the document's changes, and with the values that axes are restricted to."""
+    """The expanded tables with the document's changes, and with new values for the axes it restricts."""
     changes = {key: value for key, value in document.changes.items() if not is_short(key, value)}
     for name, values in document.chosen.items():
         axis = raw.get("axes", {}).get(name) if isinstance(raw.get("axes"), Mapping) else None
@@ -128,7 +127,7 @@ def _changed(raw: dict[str, Any], document: Document) -> dict[str, Any]:
 
 
 def _written_names(values: Sequence[Any]) -> list[Any]:
-    """The names of an axis's values as written; None for a table without a name."""
+    """The names of an axis's values as in the file; None for a table without a name."""
     return [value.get("name") if isinstance(value, Mapping) else value for value in values]
 
 
@@ -141,13 +140,13 @@ def _claims(document: Document) -> schema.Claims:
 
 @lru_cache(maxsize=4)
 def _parse_claims(text: str, folder: Path | None) -> schema.Claims:
-    """The claims of a text; cached, because changes of a study do not change them."""
+    """The claims in the text of claims.toml; cached, because changes of a study do not affect them."""
     file = folder / CLAIMS if folder is not None else None
     return validate_at(Place(read_toml(text, file), file, text), schema.Claims)
 
 
 def _check_size(raw: Mapping[str, Any], place: Place) -> None:
-    """StudyError for tables that are nested too deeply, too long, or have values that no study may have."""
+    """StudyError for tables that are nested too deeply, too large, or have values that no study may have."""
     if (deep := _depth(raw)) > MAX_DEPTH:
         raise StudyError(f"tables are nested {deep} deep", file=place.file, right=f"at most {MAX_DEPTH}")
     if (unfit := _unfit(raw)) is not None:
@@ -155,7 +154,7 @@ def _check_size(raw: Mapping[str, Any], place: Place) -> None:
 
 
 def _unfit(value: Any, at: KeyPath = ()) -> tuple[KeyPath, str, str] | None:
-    """The path of the first value that no study may have, the problem and the remedy; None without one."""
+    """The path, problem and remedy of the first value that no study may have; None if there is none."""
     if isinstance(value, date | time):  # a datetime is a date
         return at, "dates and times of day have no meaning in a study", "write it in quotes"
     if isinstance(value, int) and abs(value) >= 2**64:
@@ -190,7 +189,7 @@ def _depth(value: Any) -> int:
 
 
 def expand(raw: Mapping[str, Any]) -> Expanded:
-    """The study with short forms written out in full; a StudyError has a path of the study as written."""
+    """The study with short forms expanded; the path of a StudyError is that in the file."""
     several, listed = listed_kernels(raw), listed_parameters(raw)
     if not several and not listed and not any(key in raw for key in SHORT):
         return Expanded(dict(raw))
@@ -212,7 +211,7 @@ def expand(raw: Mapping[str, Any]) -> Expanded:
                 right = f"leave one out; `cwndlab expand` writes [{name}] out, to continue with there"
                 raise problem_at((section,), f"[{name}] already makes the {section}", right)
         network = short.dumbbell or short.parking_lot or short.leaf_spine
-        if network is None:  # it is not a table, so there is nothing to expand
+        if network is None:  # not a table, so there is nothing to expand
             full.wrong.report()
         elif short.leaf_spine is not None:
             import_module("cwndlab.apps.fabric.form").FabricForm(network, name, full).write()
@@ -229,7 +228,7 @@ def expand(raw: Mapping[str, Any]) -> Expanded:
 
 
 def _read_short_forms(given: dict[str, Any], wrong: Findings) -> Short:
-    """The short forms. Keys with errors are noted and left out, so that the rest can be checked as well."""
+    """The short forms in `given`. Notes errors in `wrong` and drops their keys, to check the rest as well."""
     with wrong:
         return validate(Short, given)
     given = copy.deepcopy(given)
@@ -243,7 +242,7 @@ def _read_short_forms(given: dict[str, Any], wrong: Findings) -> Short:
 
 
 def _check_kinds(raw: Mapping[str, Any]) -> None:
-    """StudyError if a section to which `expand` adds something is not a table, or not a list."""
+    """StudyError if a section that `expand` extends is not a table, or not a list."""
     groups = raw["tcp"].get("groups", {}) if isinstance(raw.get("tcp"), dict) else {}
     tables = [
         *(((key,), raw.get(key, {})) for key in ("axes", "parameters", "tcp")),
@@ -258,19 +257,19 @@ def _check_kinds(raw: Mapping[str, Any]) -> None:
 
 
 def _position(key: str) -> int:
-    """The index of a section in `ORDER`; sections that are not in it come last."""
+    """The index of a section in `ORDER`; sections that `ORDER` lacks come last."""
     return ORDER.index(key) if key in ORDER else len(ORDER)
 
 
 def _names_several_lines(part: object) -> bool:
-    """Whether a part of a study names a kind of queue in which flows wait in lines of their own."""
+    """Whether a part of a study contains the name of a queue with a queue for each flow."""
     if isinstance(part, dict | list):
         return any(map(_names_several_lines, part.values() if isinstance(part, dict) else part))
     return isinstance(part, str) and part in engine_kinds.SEVERAL_LINES
 
 
 def _measure(full: Expanded, asked: Sequence[str] | None) -> None:
-    """Adds the quantities, tables and figures that `measure` asks for."""
+    """Adds the quantities, tables and figures of the measures listed in `measure`."""
     raw = full.raw
     if not full.flows:
         entries = [entry for entry in raw.get("traffic", []) if isinstance(entry, dict)]

@@ -1,4 +1,4 @@
-"""The cells of a study that were run, and how they are selected: by the values of their axes."""
+"""The cells of a study that were run, and their selection by the values of axes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .values import as_list, label, same_value
 
 
 def is_name(value: Scalar) -> bool:
-    """Whether a value is a name, which has no order, and not a number or a number with its unit."""
+    """Whether a value is a word, which has no order, and not a number (with or without a unit)."""
     return isinstance(value, str) and not value[:1].isdigit()
 
 
@@ -27,7 +27,7 @@ class CellInfo(NamedTuple):
 
 
 class NotRunError(StudyError):
-    """The requested cell is not among the results."""
+    """A requested cell is not among the results."""
 
 
 def was_not_run(error: BaseException | None) -> bool:
@@ -39,7 +39,7 @@ def was_not_run(error: BaseException | None) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cells:
-    """Cells in order, with indexes by the values of axes, so that finding one does not search all."""
+    """Cells in order, indexed by the values of their axes, so that selections do not search all cells."""
 
     cells: tuple[CellInfo, ...]
     labels: Labels = field(default_factory=Labels)
@@ -54,7 +54,7 @@ class Cells:
         return {name: list(values.values()) for name, values in seen.items()}
 
     def axis_value(self, axis: str, text: str) -> Scalar:
-        """The value of an axis that a published file writes as `text`; `text` itself if no cell has it."""
+        """The axis's value that equals a text in a published file; the text itself if no cell has it."""
         return next((value for value in self.axes.get(axis, ()) if same_value(value, text)), text)
 
     def cell_title(self, cell: CellInfo) -> str:
@@ -63,9 +63,9 @@ class Cells:
         return self.labels.settings(varied or cell.axes) or "the only cell"
 
     def select(self, where: Mapping[str, object]) -> list[CellInfo]:
-        """The cells whose axes have the wanted values (a list of values: any of them).
+        """The cells whose axes have the wanted values; a list of values matches any of them.
 
-        An axis or a value that no cell has is a StudyError that says what would be right.
+        StudyError, with a remedy, for an axis or a value that no cell has.
         """
         for axis, wanted in where.items():
             values = self.values_on(axis)
@@ -76,8 +76,8 @@ class Cells:
         return self.cells_at(where)
 
     def values_on(self, axis: str) -> Sequence[Scalar]:
-        """The values of an axis; NotRunError if none of the study's cells that have it was run, StudyError if
-        the study has no such axis.
+        """The values of an axis. NotRunError if no cell with this axis was run; StudyError if the study has
+        no such axis.
         """
         if axis not in self.axes:
             error = NotRunError if axis in self.labels.axes else StudyError
@@ -85,7 +85,7 @@ class Cells:
         return self.axes[axis]
 
     def cells_at(self, where: Mapping[str, object]) -> list[CellInfo]:
-        """As `select`, but empty if no cell has an axis or a value."""
+        """The cells that `select` returns, but an empty list if no cell has an axis or a value."""
         labels = {axis: {label(value) for value in as_list(wanted)} for axis, wanted in where.items()}
         if labels.keys() == self.axes.keys() and all(len(chosen) == 1 for chosen in labels.values()):
             key = frozenset((axis, value) for axis, chosen in labels.items() for value in chosen)
@@ -102,7 +102,7 @@ class Cells:
         ]
 
     def with_ids(self, names: Iterable[str]) -> list[CellInfo]:
-        """The cells with these ids, in order; unknown ids are ignored."""
+        """The cells with these ids, in the study's order; unknown ids are ignored."""
         return [self.cells[at] for at in sorted({self._by_id[name] for name in names if name in self._by_id})]
 
     def value_with_label(self, axis: str, written: str) -> Scalar | None:
@@ -111,9 +111,9 @@ class Cells:
         return self.cells[positions[0]].axes[axis] if positions else None
 
     def find(self, where: Mapping[str, object]) -> CellInfo | None:
-        """The one cell at these axis values, None when it was not run.
+        """The single cell at these axis values; None if it was not run.
 
-        If several match, it is the one without other axes; else a StudyError names the axes to fix, too.
+        If several cells match, the one without other axes; else StudyError, which names the axes to fix.
         """
         cells = self.cells_at(where)
         if len(cells) < 2:
@@ -127,10 +127,10 @@ class Cells:
         raise StudyError(f"{len(cells)} cells match ({chosen})", right=right)
 
     def only_cell(self, where: Mapping[str, object]) -> CellInfo:
-        """The one cell of a selection; StudyError when there is none or more than one."""
+        """The single cell of a selection; StudyError if there is none or more than one."""
         cell = self.find(where)
         if cell is None:
-            self.select(where)  # names the axis or the value that is wrong, if one is
+            self.select(where)  # raises an error for an unknown axis or value
             chosen = ", ".join(f"{k}={v}" for k, v in where.items())
             raise NotRunError(f"the study has no cell {chosen}")
         return cell

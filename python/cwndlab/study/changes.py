@@ -1,4 +1,4 @@
-"""Changes of a link during a run: rates, delays and losses at stated times, packet-delivery traces."""
+"""Links that change during a run: rates, delays and losses at stated times, packet-delivery traces."""
 
 import re
 from bisect import bisect_right
@@ -23,15 +23,15 @@ from .units import (
     text_schema,
 )
 
-#: Bytes of a delivery opportunity of a trace.
+#: Bytes that one delivery opportunity of a trace can carry.
 OPPORTUNITY_BYTES = 1500
-#: A delay of a trace, in ms.
+#: Matches a delay in a trace, in ms.
 _DELAY = re.compile(r"\d{1,7}(\.\d{1,6})?\Z", re.ASCII)
 Span = tuple[int, int]
 
 
 def parse_loss(value: object) -> float:
-    """0.01 for "1%"."""
+    """The share of packets in a percentage: 0.01 for "1%"."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise ValueError(f'{value!r} is not a percentage of packets; write "{100 * value:.12g}%"')
     share = parse_share(value)
@@ -41,7 +41,7 @@ def parse_loss(value: object) -> float:
 
 
 class Steps(Strict):
-    """Values by the time from which they hold."""
+    """Values over time: each applies from its time until the next one."""
 
     at: dict[str, str | float] = Field(
         min_length=1,
@@ -49,7 +49,7 @@ class Steps(Strict):
         description="values by the time from which they hold",
     )
     repeat: TimeNs | None = Field(None, description="the steps begin again after this time")
-    #: The function that converts a value from its text.
+    #: The function that converts a value from its text to the engine's unit.
     parse: ClassVar[Any]
 
     @model_validator(mode="after")
@@ -66,7 +66,7 @@ class Steps(Strict):
 
     @property
     def times(self) -> list[int]:
-        """The times in ns."""
+        """The times in ns, in ascending order."""
         return [parse_time(time) for time in self.at]
 
     @property
@@ -76,7 +76,7 @@ class Steps(Strict):
 
 
 class RateSteps(Steps):
-    """A rate for each time; at "0bps" the transmitter pauses."""
+    """A rate for each time; at "0bps" nothing is sent."""
 
     parse = staticmethod(parse_zero_rate)
 
@@ -89,12 +89,12 @@ class DelaySteps(Steps):
 
 
 class LossSteps(Steps):
-    """A share of packets lost at random for each time."""
+    """A share of packets lost at random, for each time."""
 
     parse = staticmethod(parse_loss)
 
     def impairment(self) -> dict[str, Any]:
-        """The steps as an impairment of the scenario."""
+        """The steps as the scenario's impairment `loss-steps`."""
         return _schedule("loss-steps", self.times, self.repeat, p=self.values)
 
 
@@ -116,13 +116,13 @@ class DelayTrace(Strict):
 
 
 def _form(value: object) -> str:
-    """The form of a value that may change, as the discriminator of its union: "steps", "file" or "plain"."""
+    """The variant of a value, which selects its model in a union: "steps", "file" or "plain"."""
     if isinstance(value, Steps) or (isinstance(value, dict) and not value.keys() & {"trace", "interval"}):
         return "steps"
     return "file" if isinstance(value, RateTrace | DelayTrace | dict) else "plain"
 
 
-#: A share of packets, held as a number.
+#: A share of packets between 0 and 1, written as a percentage.
 Loss = Annotated[float, BeforeValidator(parse_loss), AS_PERCENTAGE, text_schema("1%", "a percentage")]
 Plain = Tag("plain")
 AnyRate = Annotated[
@@ -143,7 +143,7 @@ def capacity(
     at: KeyPath,
     down_at: KeyPath,
 ) -> tuple[int, dict[str, Any] | None]:
-    """A link's rate at the start of the run (of a trace: its mean), and how it changes.
+    """A link's rate (bit/s) at the start of the run, or the mean of a trace; and its changes, or None.
 
     `at` is the path of the table that has the rate, `down_at` that of the pauses.
     """
@@ -169,16 +169,16 @@ def capacity(
 
 
 class Propagation(NamedTuple):
-    """A link's propagation delay."""
+    """A link's propagation delay at the start of the run, and its smallest, in ns."""
 
     first_ns: int
     least_ns: int
-    #: The impairment that adds what is beyond the smallest delay; None if the delay does not change.
+    #: The impairment that adds the excess over the smallest delay; None for a constant delay.
     impairment: dict[str, Any] | None
 
 
 def propagation(delay: int | DelaySteps | DelayTrace, folder: Path | None, at: KeyPath) -> Propagation:
-    """A link's delay and how it changes. `at` is the path of the table that has the delay."""
+    """A link's delay and its changes. `at` is the path of the table that contains the delay."""
     if isinstance(delay, int):
         return Propagation(delay, delay, None)
     if isinstance(delay, DelaySteps):
@@ -195,7 +195,7 @@ def propagation(delay: int | DelaySteps | DelayTrace, folder: Path | None, at: K
 
 
 def _schedule(kind: str, times: list[int], repeat: int | None, **values: list[Any]) -> dict[str, Any]:
-    """Values by the time from which they hold, for the scenario."""
+    """A scenario's table of values, each of which applies from its time."""
     schedule = {"kind": kind, "at_ns": times, **values}
     return schedule if repeat is None else {**schedule, "repeat_ns": repeat}
 
@@ -203,7 +203,7 @@ def _schedule(kind: str, times: list[int], repeat: int | None, **values: list[An
 def _pause_rates(
     times: list[int], rates: list[int], down: Sequence[Span], at: KeyPath
 ) -> tuple[list[int], list[int]]:
-    """The steps with a rate of 0 in these intervals."""
+    """The times and rates with a rate of 0 added for the intervals in `down`."""
     if any(start >= end for start, end in down):
         raise problem_at(at, "an interval ends before it begins", 'write for instance [["10s", "12s"]]')
     starts, ends = sorted(start for start, _ in down), sorted(end for _, end in down)
@@ -216,7 +216,7 @@ def _pause_rates(
     return [edge for edge, _ in steps], [rate for _, rate in steps]
 
 
-#: Reads a file; cached for all cells as long as the file does not change.
+#: A function that reads a trace; cached for all cells until the file's time or size changes.
 _Reader = Callable[[Path, Path, tuple[int, int]], tuple[int, ...]]
 
 

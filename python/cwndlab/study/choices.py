@@ -1,4 +1,4 @@
-"""Choices that a paper leaves open, the axes of [sensitivity]: each is varied alone, some in combination."""
+"""Choices that a paper leaves open, the axes of [sensitivity]: varied one at a time, or in combinations."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from .schema import Scalar, Sensitivity, Where
 from .study_spec import StudySpec
 from .values import as_list, is_among, same_value, text
 
-#: The name of the drawn combinations in `--sensitivity`.
+#: The value of `--sensitivity` that selects the drawn combinations.
 COMBINATIONS = "combinations"
 
 
 class Wanted(NamedTuple):
-    """The axes and the drawn combinations that `--sensitivity` selects."""
+    """The axes and the combinations that `--sensitivity` selects."""
 
     axes: tuple[str, ...] = ()
     combinations: tuple[Mapping[str, Scalar], ...] = ()
 
     @property
     def variations(self) -> int:
-        """The number of combinations with which a cell is run again, at most."""
+        """The largest number of combinations with which a cell is run again."""
         return len(self.combinations)
 
 
 def parse_choices(study: StudySpec, name: str | None) -> Wanted:
-    """What `--sensitivity` selects by a name: an axis of [sensitivity], "combinations", or "all"."""
+    """The axes and combinations that a value of `--sensitivity` selects: an axis, "combinations" or "all"."""
     axes = study.outline.sensitivity
     if name is None:
         return Wanted()
@@ -52,7 +52,7 @@ def parse_choices(study: StudySpec, name: str | None) -> Wanted:
 def draw(study: StudySpec) -> tuple[Mapping[str, Scalar], ...]:
     """Combinations of the axes with `combined = true`: a Latin hypercube (McKay, Beckman and Conover 1979).
 
-    The values of an axis occur equally often, give or take one. The study's seed determines the draw.
+    Each value of an axis occurs equally often, give or take one. The study's seed determines the draw.
     """
     number = study.outline.combinations
     source = random.Random(study.base.run.seed)
@@ -65,14 +65,14 @@ def draw(study: StudySpec) -> tuple[Mapping[str, Scalar], ...]:
 
 
 def combined_axes(study: StudySpec) -> dict[str, Sensitivity]:
-    """The axes that take part in combinations."""
+    """The sensitivity axes with `combined = true`, by name."""
     return {name: axis for name, axis in study.outline.sensitivity.items() if axis.combined}
 
 
 def variations_around(
     study: StudySpec, axes: Mapping[str, Scalar], asked: Wanted
 ) -> Iterator[tuple[str, Mapping[str, Scalar]]]:
-    """The variations of a cell: for each the axis (or "combinations"), and the values of the axes varied."""
+    """The variations of a cell, each as the axis varied (or "combinations") and the values of its axes."""
     sensitivity = study.outline.sensitivity
     for name in asked.axes:
         if is_selected(axes, sensitivity[name].where):
@@ -83,12 +83,12 @@ def variations_around(
 
 
 def describe_choices(study: StudySpec, chosen: Mapping[str, Scalar]) -> str:
-    """The choices that differ from the first value of their axis, which is the study's own."""
+    """The choices that differ from the study's own (the first value of each axis), in words."""
     axes: Mapping[str, Sensitivity] = study.outline.sensitivity
     changed = [f"{name}={text(v)}" for name, v in chosen.items() if not same_value(v, axes[name].names[0])]
     return ", ".join(changed) or "nothing changed"
 
 
 def is_selected(axes: Mapping[str, Scalar], where: Where) -> bool:
-    """Whether a cell with these axes is among those that `where` selects."""
+    """Whether a cell with these axis values matches the selection `where`."""
     return all(name in axes and is_among(axes[name], as_list(chosen)) for name, chosen in where.items())

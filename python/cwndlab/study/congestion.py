@@ -1,8 +1,8 @@
-"""`cc = "cubic"` in a TCP group: a window law by its usual name, with the knobs that belong to it.
+"""The key `cc` of a TCP group: a window law by its usual name, with the knobs that it requires.
 
-As in Linux, where only the CUBIC module has HyStart, a congestion control brings its own slow start; DCTCP
-brings its ECN. Knobs of the same group take precedence. The module also finds where a study names and varies
-window laws.
+A congestion control sets its own slow start, as in Linux, where only the CUBIC module has HyStart; DCTCP sets
+its ECN. Knobs of the same group take precedence. The module also finds where a study names and varies window
+laws.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .knobs import alternative_name
 from .study_spec import StudySpec
 
 KEY = "cc"
-#: The keys that name a window law.
+#: The keys whose value is a window law.
 KNOBS = ("window_law", KEY)
-#: A former name of the key.
+#: The former name of the key `cc`, for an error message.
 _FORMER_KEY = "congestion_control"
 _STANDARD = {"slow_start": "standard"}
-#: Names that people give to window laws of the engine.
+#: Other common names of the engine's window laws.
 NAMES: Mapping[str, str] = {"newreno": "reno", "new-reno": "reno", "ledbat++": "ledbat-plus-plus"}
 _WITH: Mapping[str, Mapping[str, Any]] = {
     "dctcp": {**_STANDARD, "ecn": "dctcp"},
@@ -37,16 +37,16 @@ _WITH: Mapping[str, Mapping[str, Any]] = {
 
 
 def default_ecn(law: str) -> str | None:
-    """The value to which `cc` sets the knob `ecn` for a window law; None if it leaves `ecn` alone."""
+    """The value to which `cc` sets the knob `ecn` for a window law; None if it does not set the knob."""
     form = _WITH.get(law, {}).get("ecn")
     return None if form is None else str(form)
 
 
 def congestion_control(given: str) -> tuple[str, LawCode | None]:
-    """What `--cc` names: a window law of the engine, a class of the user's own (`[NAME=]FILE.py[:CLASS]`), a
-    trained policy (`[NAME=]FILE.onnx`), or a crate with a law in Rust (`[NAME=]FOLDER`).
+    """The name and the code of the congestion control that `--cc` selects; no code for the engine's own laws.
 
-    StudyError if it is none of them.
+    It is a window law of the engine, a class (`[NAME=]FILE.py[:CLASS]`), a trained policy
+    (`[NAME=]FILE.onnx`) or a crate with a law in Rust (`[NAME=]FOLDER`); anything else raises StudyError.
     """
     is_folder = given not in built_in() and Path(given.partition("=")[2] or given).is_dir()
     if is_folder or re.search(r"\.(py(:|\Z)|onnx\Z)", given):
@@ -61,13 +61,13 @@ def congestion_control(given: str) -> tuple[str, LawCode | None]:
 
 
 def is_unknown(given: Mapping[str, Any], own_laws: Collection[str]) -> bool:
-    """Whether a group names a window law that is neither the engine's nor among `own_laws`."""
+    """Whether a group names a window law that neither the engine nor `own_laws` has."""
     named = [NAMES.get(name, name) for key in KNOBS if isinstance(name := given.get(key), str)]
     return any(name not in built_in() and name not in own_laws for name in named)
 
 
 class UnknownLawError(StudyError):
-    """An unknown congestion control whose name resembles no known one: `--cc` may still define it."""
+    """A congestion control whose name resembles no known name: `--cc` may still define it."""
 
 
 def spell_out(
@@ -76,9 +76,9 @@ def spell_out(
     path: KeyPath,
     own_laws: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The knobs of a group with those of its congestion control in place of `cc`.
+    """The knobs of a group, with `cc` replaced by the knobs of its congestion control.
 
-    `own_laws` has the names of further laws than the engine's, each with the knobs that it brings.
+    `own_laws` has the names of laws that the engine lacks, each with the knobs that it sets.
     """
     at = (*path, KEY)
     if _FORMER_KEY in given:
@@ -104,9 +104,9 @@ def spell_out(
 
 
 def name_laws(study: StudySpec, laws: Iterable[str]) -> Document:
-    """The study's document in which each of these laws is used.
+    """The study's document, changed so that it uses each of these laws.
 
-    A law that the study uses already changes nothing. Any other becomes one more value of the axis that
+    Laws that the study uses already change nothing. Any other law becomes a further value of the axis that
     varies the window law, with the other settings of the axis's first value. StudyError without such an axis.
     """
     used = set(_used(study.raw))
@@ -130,9 +130,9 @@ def name_laws(study: StudySpec, laws: Iterable[str]) -> Document:
 
 
 def _add_to_only_law(document: Document, new: Iterable[str]) -> Document | None:
-    """The document whose only flow with a congestion control also runs with the `new` ones.
+    """The document in which the only flow with a congestion control also runs with the laws `new`.
 
-    None if several flows of a short form have a congestion control, or none has.
+    None if no flow of a short form, or more than one, has a congestion control.
     """
     for section in document.networks:
         flows = [dict(flow) for flow in document.tables[section].get("flows", ())]
@@ -145,7 +145,7 @@ def _add_to_only_law(document: Document, new: Iterable[str]) -> Document | None:
 
 
 def _used(value: Any, key: str = "") -> Iterator[str]:
-    """Every window law that the study names, also in the values of its axes."""
+    """Yields every window law that the study names, including the values of its axes."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield from _used(item, name)
@@ -162,7 +162,7 @@ def _used(value: Any, key: str = "") -> Iterator[str]:
 
 
 def _varies(raw: Mapping[str, Any], name: str) -> bool:
-    """Whether an axis sets the window law, or the window law refers to the axis."""
+    """Whether an axis varies the window law: by setting the knob, or by a reference to the axis."""
     axis = {**raw.get("axes", {}), **raw.get("sensitivity", {})}[name]
     sets = axis.get("sets", [])
     keys = [sets] if isinstance(sets, str) else list(sets)
@@ -171,7 +171,7 @@ def _varies(raw: Mapping[str, Any], name: str) -> bool:
 
 
 def _value(first: Any, name: str) -> Any:
-    """A further value of an axis, like its first value but with this window law."""
+    """A new value for an axis: the settings of its first value, but with this window law."""
     if not isinstance(first, dict):
         return name
     settings = {

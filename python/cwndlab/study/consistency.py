@@ -1,5 +1,5 @@
-"""Checks of a study beyond its single keys: names refer to something, axes change something, files exist,
-and quantities fit their metrics.
+"""Checks across a study: names refer to something, axes change something, files exist, quantities match
+metrics.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from .study_spec import StudySpec
 from .validate import validate
 from .values import is_among
 
-#: Columns that tables of results have besides those of the axes; no axis may have such a name.
+#: Columns of result tables other than axes; no axis may have such a name.
 COLUMNS = {"cell", "replicate", "index", "quantity", "unit", "value"}
 COLUMNS |= {"ci_low", "ci_high", "replicates", "method", "warning"}
 
 
 def check_study(study: StudySpec, findings: Findings) -> set[str]:
-    """Notes where parts of the study contradict each other; returns the sections that must not be used."""
+    """Adds an error for each contradiction in the study; returns the sections that must not be used."""
     for check in (_axes, _names, _parameters, _references, _grids, _published, _figures):
         with findings:
             check(study)
@@ -78,7 +78,7 @@ def _axes(study: StudySpec) -> None:
                 problem = f'a quantity is called "{name}", too'
             raise _fail(study, (section, name), problem, "give the axis another name")
     for name in outline.axes:
-        # The parameter applies in cells without the axis, but only grids make such cells.
+        # A parameter may set the value for cells without the axis, but only grids make such cells.
         if name in outline.parameters and not outline.grids:
             line = study.place.error(("parameters", name), "").line
             where = f"[parameters] {name}" + (f" (line {line})" if line else "")
@@ -90,7 +90,7 @@ def _axes(study: StudySpec) -> None:
 
 
 def _parameters(study: StudySpec) -> None:
-    """Resolves all parameters, so that circles and mistakes are found even in unused ones."""
+    """Resolves all parameters, to find cycles and mistakes even in unused ones."""
     names = Names(
         study.outline.parameters, {name: axis.names[0] for name, axis in study.outline.axes.items()}
     )
@@ -102,7 +102,7 @@ def _parameters(study: StudySpec) -> None:
 
 
 def _names(study: StudySpec) -> None:
-    """Reports references to names that are neither parameters nor axes, whichever cells use them."""
+    """Reports references to names that are neither parameters nor axes, even if no cell uses them."""
     names = {*study.outline.parameters, *study.outline.axes, *study.outline.sensitivity}
     findings = Findings()
     for section in schema.MODEL_SECTIONS:
@@ -114,7 +114,7 @@ def _names(study: StudySpec) -> None:
 
 
 def _texts(value: Any, path: KeyPath, *, program: bool = False) -> Iterable[tuple[KeyPath, str, bool]]:
-    """The texts in a part of the study, each with its path and whether it is part of a program."""
+    """Yields each text in a part of the study, with its path and whether it belongs to a program."""
     if isinstance(value, str):
         yield path, value, program
     elif isinstance(value, dict):
@@ -125,7 +125,7 @@ def _texts(value: Any, path: KeyPath, *, program: bool = False) -> Iterable[tupl
             yield from _texts(item, (*path, index), program=program)
 
 
-#: The keys that name axes, quantities, tables, or cells by values of axes.
+#: The keys of each model that name axes, quantities, tables, or (by axis values) cells.
 _NAMES: Mapping[type[BaseModel], Mapping[str, str]] = {
     schema.Sensitivity: {"where": "cells"},
     schema.Choice: {"read": "quantity"},
@@ -142,7 +142,7 @@ _NAMES: Mapping[type[BaseModel], Mapping[str, str]] = {
 
 
 def _references(study: StudySpec) -> None:
-    """Reports names of axes, values, quantities and tables that the study lacks, and names given twice."""
+    """Reports axes, values, quantities and tables that are named but not defined, and names defined twice."""
     outline, findings = study.outline, Findings()
     for section in type(outline).model_fields:
         for to, value, path in _named(getattr(outline, section), (section,)):
@@ -159,12 +159,12 @@ def _references(study: StudySpec) -> None:
     findings.report()
 
 
-#: Sections whose entries have names: section, key of the name, and what an error calls an entry.
+#: Sections whose entries have unique names: the section, the key of the name, the word for an entry.
 _UNIQUE = (("quantities", "name", "quantity"), ("tables", "id", "table"), ("figures", "id", "figure"))
 
 
 def _named(value: Any, at: KeyPath) -> Iterator[tuple[str, Any, KeyPath]]:
-    """The names in a part of the study: for each the kind of thing it names, the name, and its path."""
+    """Yields the names in a part of the study: the kind of thing named, the name, and its path."""
     if isinstance(value, BaseModel):
         keys = _NAMES.get(type(value), {})
         for key in type(value).model_fields:
@@ -177,7 +177,7 @@ def _named(value: Any, at: KeyPath) -> Iterator[tuple[str, Any, KeyPath]]:
 
 
 def _known(study: StudySpec, what: str, named: Any, path: KeyPath) -> None:
-    """StudyError if the study lacks a named axis, value of an axis, quantity or table."""
+    """StudyError if `named` is not an axis, a value of an axis, a quantity or a table of the study."""
     outline = study.outline
     if isinstance(named, Compare):
         named = named.to
@@ -228,7 +228,7 @@ def _grids(study: StudySpec) -> None:
 
 
 def _published(study: StudySpec) -> None:
-    """Checks that the files of published numbers can be read, and have the columns that tables name."""
+    """Checks that files of published numbers are readable and have the columns that tables name."""
     for index, table in enumerate(study.outline.tables):
         if table.published is None:
             continue
@@ -253,12 +253,12 @@ def _published(study: StudySpec) -> None:
 
 
 def locate_outside(study: StudySpec, error: StudyError, path: KeyPath) -> StudyError:
-    """An error that has a file and line keeps them; any other gets those of the key at `path`."""
+    """The error, with the place of the key at `path` unless it already has a file and a line."""
     return error if error.file is not None and error.line is not None else study.place.locate(error, path)
 
 
 def _quantities(study: StudySpec) -> None:
-    """Checks that quantities are derived from quantities of the study, and none from itself."""
+    """Checks that quantities are derived from quantities of the study, and not from themselves."""
     quantities = {quantity.name: quantity for quantity in study.outline.quantities}
     findings = Findings()
     for index, quantity in enumerate(study.outline.quantities):
@@ -296,7 +296,7 @@ def _figures(study: StudySpec) -> None:
 
 
 def _figure_keys(study: StudySpec, figure: Figure, at: KeyPath) -> None:
-    """StudyError for a key that this kind of figure does not take, or values that contradict each other."""
+    """StudyError for a key that this kind of figure does not have, or for contradictory values."""
     for key, kinds in FIGURE_KEYS.items():
         if key in figure.model_fields_set and figure.kind not in kinds:
             right = f"it belongs to {' and '.join(kinds)} figures"
@@ -314,7 +314,7 @@ def _figure_keys(study: StudySpec, figure: Figure, at: KeyPath) -> None:
 
 
 def _find_faults(quantities: Sequence[Quantity]) -> Iterator[StudyError]:
-    """Errors of quantities' metrics, options and units; units are checked only if all metrics fit."""
+    """Errors in quantities' metrics, options and units; units are checked if there are no other errors."""
     fits = True
     for index, quantity in enumerate(quantities):
         for fault in _faults(index, quantity):
@@ -342,7 +342,7 @@ def _faults(index: int, quantity: Quantity) -> Iterator[StudyError]:
         validate(_options(get(quantity.metric).measure), quantity.options)
     except StudyError as error:
         for fault in (error, *error.others):
-            # A missing option has no line, so the error gets that of the quantity.
+            # A missing option has no line, so report the line of the quantity.
             path = fault.path or ()
             missing = path and path[0] not in quantity.options
             problem = f"metric {quantity.metric}: {fault.problem}"
@@ -365,7 +365,7 @@ def _not_centred(quantities: Mapping[str, Quantity]) -> Iterator[StudyError]:
 
 @cache
 def _options(measure: Callable[..., Any]) -> type[Strict]:
-    """A metric's options as a model: the keyword-only parameters of its function."""
+    """The keyword-only parameters of a metric's function as a model, which validates options."""
     hints = get_type_hints(measure, include_extras=True)
     fields: dict[str, Any] = {
         p.name: (hints[p.name], ... if p.default is p.empty else p.default)

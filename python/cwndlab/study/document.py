@@ -1,4 +1,4 @@
-"""A study as it was written: the text or the tables of its file, its claims, and the changes made since."""
+"""A study as written: the text or the tables of its file, its claims, and later changes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .resolve import put, steps
 from .schema import Scalar
 from .shorthand import NETWORKS
 
-#: The file of a study's claims, in the same folder.
+#: The name of the file with a study's claims, in the study's folder.
 CLAIMS = "claims.toml"
-#: Tables nested deeper, and dotted keys with more parts, are rejected: reading them would take long.
+#: The deepest nesting of tables and the most parts of a dotted key, which bound the time for reading.
 MAX_DEPTH = 30
 #: The largest study file, in bytes.
 MAX_TEXT = 1_000_000
@@ -31,20 +31,20 @@ _DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{MAX_DEPTH + 1}}}"
 
 @dataclass(frozen=True)
 class Document:
-    """A study as it was written and changed since; everything else about it is derived from this."""
+    """A study as written, with later changes; everything else about a study is derived from this."""
 
     name: str
-    #: The tables of the file, or those given in code; never changed.
+    #: The tables of the file, or those built in code; never modified.
     tables: Mapping[str, Any] = field(repr=False, hash=False)
     #: The text of the file; None for a study built in code.
     text: str | None = field(default=None, repr=False)
     file: Path | None = None
     #: The claims: the text of claims.toml, or tables given in code.
     claims: str | Sequence[Mapping[str, Any]] = field(default="", repr=False, hash=False)
-    #: Keys changed since, in this order: dotted key -> value. A key of a short form changes the tables as
-    #: written; any other key changes the tables that short forms are expanded to.
+    #: Changed keys, in the order of the changes: dotted key -> value. A key of a short form changes the
+    #: tables as written; any other key changes the expanded tables.
     changes: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    #: Axes restricted to some values (and grids to some names): only these cells are run.
+    #: The values to which axes (and names to which grids) are restricted: only these cells are run.
     chosen: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict, hash=False)
 
     @property
@@ -59,7 +59,7 @@ class Document:
 
     @cached_property
     def written_tables(self) -> Mapping[str, Any]:
-        """The tables as written, with the changes that belong to a short form (`is_short`).
+        """The tables as written, with the changes that apply to short forms (`is_short`).
 
         StudyError if a changed key does not exist.
         """
@@ -68,18 +68,18 @@ class Document:
         return put_all(self.tables, short, sections, self.file) if short else self.tables
 
     def change(self, changes: Mapping[str, Any]) -> Document:
-        """The document with more keys changed; a later change of a key replaces an earlier one."""
+        """The document with further changes; a new change of a key replaces an earlier one."""
         kept = {key: value for key, value in self.changes.items() if key not in changes}
         return replace(self, changes={**kept, **changes})
 
     def with_sections(self, sections: Mapping[str, Any]) -> Document:
-        """The document with whole sections replaced, without the changes of their keys and without a text."""
+        """The document with whole sections replaced, without earlier changes of them and without a text."""
         kept = {key: value for key, value in self.changes.items() if key.partition(".")[0] not in sections}
         return replace(self, tables={**self.tables, **sections}, changes=kept, text=None)
 
 
 def is_short(key: str, value: object) -> bool:
-    """Whether a change belongs to a short form: of a network, a list of kernels, or a parameter's values."""
+    """Whether a change applies to a short form: a network, a list of kernels, or a parameter's list."""
     section = key.partition(".")[0]
     return key == KERNELS or section in NETWORKS or (section == "parameters" and isinstance(value, list))
 
@@ -87,7 +87,7 @@ def is_short(key: str, value: object) -> bool:
 def put_all(
     tables: Mapping[str, Any], changes: Mapping[str, Any], sections: Sequence[str], file: Path | None
 ) -> dict[str, Any]:
-    """A copy of the tables with these dotted keys changed; StudyError for a key that leads nowhere."""
+    """A copy of the tables with these dotted keys changed; StudyError for a key that does not exist."""
     changed = copy.deepcopy(dict(tables))
     for key, value in changes.items():
         try:
@@ -112,9 +112,9 @@ def titles() -> dict[str, str]:
 
 
 def read_document(name_or_path: str | Path) -> Document:
-    """A shipped study by its name, or a file, or a folder that holds a study.toml.
+    """The document of a shipped study (by name), a file, or a folder with a study.toml.
 
-    A named file may be a symbolic link. A file found in a folder may not link to a place outside it.
+    The named file may be a symbolic link. A file in a folder must not link to a place outside it.
     """
     file = _find_file(name_or_path)
     if file == Path(name_or_path):
@@ -132,13 +132,13 @@ def read_document(name_or_path: str | Path) -> Document:
 
 
 def _text_in(folder: Path, name: str, what: str) -> str:
-    """The text of a file in a folder, which may not be a link to a place outside it."""
+    """The text of a file in a folder; StudyError if it links to a place outside the folder."""
     root, path = resolve_below(folder, name)
     return read_text(path, what=what, root=root)
 
 
 def _find_file(name_or_path: str | Path) -> Path:
-    """The file of a study; StudyError if there is none."""
+    """The file of a study given by name or path; StudyError if there is none."""
     shipped, written = shipped_studies(), str(name_or_path)
     if written in shipped:
         return shipped[written]
@@ -163,12 +163,12 @@ def _find_file(name_or_path: str | Path) -> Path:
 
 
 def document_of_text(text: str, *, name: str = "study", file: Path | None = None) -> Document:
-    """The document of a study file's text; `file` is where it would be."""
+    """The document of a study file's text; `file` is the path that errors name."""
     return Document(name, read_toml(text, file), text, file)
 
 
 def read_toml(text: str, file: Path | None) -> dict[str, Any]:
-    """The tables of a TOML text; StudyError says where it is invalid."""
+    """The tables of a TOML text; StudyError with the line if it is invalid."""
     if len(text) > MAX_TEXT:
         raise StudyError(f"the text has {len(text):,} characters", file=file, right=f"at most {MAX_TEXT:,}")
     if (deep := _DEEP_KEY.search(text)) is not None:

@@ -1,7 +1,7 @@
-"""Evaluates expressions of numbers (`cwndlab.study.grammar`): parameters, and conditions on cells.
+"""Evaluates numeric expressions (`cwndlab.study.grammar`): parameters, and conditions on cells.
 
-Names are parameters and axes, functions ``min max round abs int float``. There are no powers, attributes or
-other calls, so nothing in a study can reach the interpreter or make a number without bound.
+Names are parameters and axes; functions are ``min max round abs int float``. Powers, attributes and other
+calls are not allowed, so a study cannot access the interpreter or make a number of unbounded size.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cwndlab.base.errors import StudyError, nearest
 from .grammar import SYNTAX, ExpressionError, not_allowed, parse
 
 _LARGEST = 2**63
-#: The most digits to round to. Python would first compute the power of ten, however large.
+#: The most digits for `round`: Python computes the power of ten first, however large.
 _DIGITS = 20
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -58,7 +58,7 @@ _WORDS = {"true": True, "false": False}
 
 @lru_cache(maxsize=1024)
 def _parse(text: str) -> ast.expr:
-    """The tree of an expression of numbers; StudyError for one that has a selection or another function."""
+    """The syntax tree of a numeric expression; StudyError if it has a selection or an unknown function."""
     try:
         tree = parse(text.strip())
         for node in ast.walk(tree):
@@ -71,7 +71,7 @@ def _parse(text: str) -> ast.expr:
 
 
 def _name(call: ast.Call) -> str:
-    """The function that is called: in this grammar it has a name."""
+    """The name of the function that is called; the grammar allows only names."""
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
@@ -85,7 +85,7 @@ def names_in(text: str) -> set[str]:
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
-    """The value of an expression; StudyError says what is wrong with it."""
+    """The value of an expression; StudyError if it cannot be computed."""
     try:
         return _value(_parse(text), names)
     except StudyError:

@@ -1,4 +1,4 @@
-"""Files that a study names: only plain files inside its own folder, and only up to `MAX_BYTES`."""
+"""Reads files that a study names: only plain files in the study's folder, of at most `MAX_BYTES`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from cwndlab.base.errors import StudyError, nearest
 from cwndlab.base.plain_files import read_inside, read_plain
 
-#: A study's file, and the folder of the shipped studies.
+#: The name of a study's file, and the folder of the shipped studies.
 STUDY = "study.toml"
 SHIPPED = Path(__file__).parent.parent / "studies"
 MAX_BYTES = 8_000_000
-#: Names that a run writes into its folder, where it also copies the files that the study names.
+#: Names in a result folder, into which a run also copies the files that the study names.
 RESULTS = frozenset(
     {"store", "records", "kernel", "trace", "figures", STUDY, "provenance.json", "stack.toml"}
     | {"report.html", "report.md", "verdicts.csv", "claims.csv", "agreement.csv", "summary.json"}
@@ -26,9 +26,9 @@ RESULTS = frozenset(
 
 
 def read_text(path: Path, *, what: str, root: Path | None = None) -> str:
-    """The text of a plain UTF-8 file; StudyError says what is wrong with it.
+    """The text of a plain UTF-8 file; StudyError with the reason if it cannot be read.
 
-    `root` is the folder in which `resolve_below` found the file; with it, no link is followed.
+    `root` is the folder in which `resolve_below` found the file; if given, no link is followed.
     """
     try:
         if path.is_dir():
@@ -58,7 +58,7 @@ def _neighbours(path: Path) -> str | None:
 
 
 def resolve_inside(folder: Path | None, name: str) -> Path:
-    """The path of a file that a study names; StudyError if it lies outside the study's own folder."""
+    """The path of a file that a study names; StudyError if it is outside the study's folder."""
     if folder is None:
         raise StudyError(f"{name!r} is a file, but a study built in code has no folder")
     root, path = resolve_below(folder, name)
@@ -68,7 +68,7 @@ def resolve_inside(folder: Path | None, name: str) -> Path:
 
 
 def resolve_below(folder: Path, name: str) -> tuple[Path, Path]:
-    """A folder and the path of a file in it, with links resolved; StudyError if the file lies outside it."""
+    """The resolved paths of a folder and of a file in it; StudyError if the file lies outside the folder."""
     outside = StudyError(
         f"{name!r} lies outside the study's folder",
         right="a study reads only files next to its own study.toml",
@@ -77,7 +77,7 @@ def resolve_below(folder: Path, name: str) -> tuple[Path, Path]:
         raise outside
     try:
         root = folder.resolve()
-        path = (root / name).resolve()  # follows links: one that leads out is found here
+        path = (root / name).resolve()  # follows links, so one that leads outside is detected
     except (OSError, RuntimeError, ValueError):
         raise StudyError(f"{name!r} is not a file name") from None
     if not path.is_relative_to(root) or path == root:
@@ -97,14 +97,14 @@ def read_copy(folder: Path, path: Path) -> bytes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Csv:
-    """Column names and lines of a CSV file, shared by all that read it: not to be changed."""
+    """The columns and lines of a CSV file. Readers share the object and must not change it."""
 
     columns: list[str]
     lines: list[dict[str, str]]
     _numbers: dict[tuple[str, Callable[[str], float]], list[float]] = field(default_factory=dict)
 
     def numbers(self, column: str, kind: Callable[[str], float]) -> list[float]:
-        """A column as `kind` (int or float) reads it; ValueError if something in it is no such number."""
+        """The values of a column, converted by `kind` (int or float); ValueError if one cannot be."""
         key = (column, kind)
         if key not in self._numbers:
             self._numbers[key] = [kind(line[column]) for line in self.lines]
@@ -112,7 +112,7 @@ class Csv:
 
 
 def read_csv(folder: Path | None, name: str) -> Csv:
-    """A CSV file that a study names."""
+    """The CSV file of this name in the study's folder."""
     path = resolve_inside(folder, name)
     assert folder is not None
     try:
@@ -125,7 +125,7 @@ def read_csv(folder: Path | None, name: str) -> Csv:
 
 @lru_cache(maxsize=32)
 def _csv(root: Path, path: Path, version: tuple[int, int]) -> Csv:
-    """The parsed file, cached for all cells as long as the file does not change."""
+    """The parsed file, cached until its time or size (`version`) changes."""
     text = read_text(path, what="a CSV file", root=root)
     try:
         rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]

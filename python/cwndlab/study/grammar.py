@@ -3,10 +3,10 @@
     ftps > 0 or http == '1.0'
     all(drop_rate[iw=[2, 3, 4]] - drop_rate[iw=1] < 1)
 
-Numbers, texts, names, lists, ``+ - * / // %``, comparisons, ``and or not in``, ``a if c else b``, calls of
-functions by their names, and selections ``name[axis=value]``. An expression is parsed by Python's parser and
-walked by two evaluators, `cwndlab.study.expr` for numbers and `cwndlab.stats.expression` for measured
-quantities, each of which knows its functions. Nothing is executed.
+Expressions have numbers, texts, names, lists, ``+ - * / // %``, comparisons, ``and or not in``,
+``a if c else b``, function calls, and selections ``name[axis=value]``. Python's parser parses an expression,
+and one of two evaluators walks its tree, each with its own functions: `cwndlab.study.expr` for numbers and
+`cwndlab.stats.expression` for measured quantities. No code is executed.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import NamedTuple, TypeAlias
 
 LONGEST = 2000
 DEEPEST = 40
-#: The operators, and the other nodes, that an expression may have next to calls of functions by their names.
+#: The operators, comparisons and other nodes that an expression may have, besides function calls.
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
 _NODES = (ast.Constant, ast.Name, ast.List, ast.Tuple, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp)
 SYNTAX = "numbers, names, + - * / // %, comparisons, and, or, not, if … else"
-#: Comments and text, in which brackets are left alone; names and numbers; any other character.
+#: Matches a comment or a text, whose brackets are kept; a name or a number; or any other character.
 _TOKEN = re.compile(r"""#.*|"[^"]*"|'[^']*'|[\w.]+|\S""")
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be evaluated; `column` is the position in its text, from 1."""
+    """An invalid expression; `column` is the position of the error in its text, from 1."""
 
     def __init__(self, problem: str, column: int, right: str | None = None) -> None:
         self.problem, self.column, self.right = problem, column, right
@@ -40,15 +40,15 @@ class ExpressionError(ValueError):
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> ast.expr:
-    """The tree of an expression, not to be modified; a selection is a call. ExpressionError says where it is
-    invalid.
+    """The syntax tree of an expression, not to be modified; selections are calls. ExpressionError, with the
+    column, for an invalid expression.
     """
     if len(text) > LONGEST:
         raise ExpressionError(f"longer than {LONGEST} characters", LONGEST)
     flat = text.replace("\n", " ").replace("\t", " ")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # Python's, about code that `_check` rejects
+            warnings.simplefilter("ignore", SyntaxWarning)  # SyntaxWarnings about code that `_check` rejects
             tree = ast.parse(_brackets_to_calls(flat), mode="eval").body
     except ExpressionError:
         raise
@@ -64,7 +64,7 @@ def parse(text: str) -> ast.expr:
 
 
 def _check(node: ast.AST, text: str) -> None:
-    """ExpressionError for a part that no expression may have."""
+    """ExpressionError if the node is not allowed in any expression."""
     if isinstance(node, ast.Compare):
         for relation in node.ops:
             if not isinstance(relation, _COMPARISONS):
@@ -80,13 +80,13 @@ def _check(node: ast.AST, text: str) -> None:
 
 
 def not_allowed(node: ast.expr, text: str, right: str = SYNTAX) -> ExpressionError:
-    """The error for a part of an expression that is not allowed there."""
+    """The error for a node that is not allowed in this kind of expression."""
     shown = text.encode()[node.col_offset : node.end_col_offset].decode(errors="replace")
     return ExpressionError(f"{shown!r} is not allowed in an expression", node.col_offset + 1, right)
 
 
 def _brackets_to_calls(text: str) -> str:
-    """`name[a=1]` is no Python, `name(a=1)` is: swaps brackets after a name, keeping every column."""
+    """The text with `name[a=1]` as `name(a=1)`, which Python can parse; columns stay the same."""
     out = list(text)
     stack: list[tuple[int, bool]] = []
     previous = ""
@@ -116,7 +116,7 @@ def _depth(node: ast.AST) -> int:
     return deepest
 
 
-#: The `kind` by which `sample.relate` computes each operator.
+#: The argument `kind` of `sample.relate` for each operator.
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "sum",
     ast.Sub: "difference",
@@ -124,16 +124,16 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.Div: "ratio",
 }
 _RIGHT = 'write "a / b", "a - b", "a + b", "a * b", or "increase(a, b)", in % from a to b'
-#: The functions that compare a cell's number with another cell's.
+#: The functions that compare a cell's number with that of another cell.
 COMPARISONS = ("decrease", "increase", "ratio", "difference")
 
 
-#: A value of an axis, or several.
+#: The wanted value or values of an axis.
 Wanted: TypeAlias = bool | int | float | str | list[bool | int | float | str]
 
 
 class Operation(NamedTuple):
-    """An operation on two quantities."""
+    """An operation on two quantities: its kind and their names."""
 
     kind: str
     of: str
@@ -141,12 +141,12 @@ class Operation(NamedTuple):
 
 
 class Compare(NamedTuple):
-    """A comparison of a cell's quantity with the same quantity of another cell, replicate by replicate."""
+    """A comparison of a cell's quantity with that of another cell, replicate by replicate."""
 
     #: decrease = 100 (1 - cell/other) %, increase = 100 (cell/other - 1) %, ratio = cell/other,
     #: difference = cell - other.
     kind: str
-    #: The axes in which the other cell differs, and their values there.
+    #: The axes in which the other cell differs, with its values.
     to: Mapping[str, Wanted]
 
     def __str__(self) -> str:
@@ -161,7 +161,7 @@ def _parsed(text: str, right: str) -> ast.expr:
 
 
 def operation(text: str) -> Operation:
-    """The operation of an expression; ValueError if it is not one on two quantities."""
+    """The operation that an expression applies to two quantities; ValueError for other expressions."""
     match _parsed(text, _RIGHT):
         case ast.BinOp(left=ast.Name(id=of), op=op, right=ast.Name(id=by)) if type(op) in OPERATORS:
             return Operation(OPERATORS[type(op)], of, by)
@@ -171,7 +171,7 @@ def operation(text: str) -> Operation:
 
 
 def comparison(given: object) -> Compare:
-    """The comparison of an expression; ValueError if it is not one with another cell."""
+    """The comparison that an expression like "ratio(iw=1)" makes; ValueError for other expressions."""
     if isinstance(given, Compare):
         return given
     if isinstance(given, Mapping):  # until 0.2

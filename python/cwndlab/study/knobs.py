@@ -1,8 +1,7 @@
-"""Knobs that the engine defines, written with units: "6s" for a key `initial` becomes `initial_ns =
-6000000000`.
+"""Converts knobs with units to the engine's keys: `initial = "6s"` becomes `initial_ns = 6000000000`.
 
-The rule: a value with a unit goes to the key that has the unit in its name. TCP knobs are checked against the
-profile's own keys; the keys of applications, queues and impairments are checked by the engine.
+A value with a unit sets the key whose name ends with that unit. TCP knobs are checked against the profile's
+keys; the engine checks the keys of applications, queues and impairments.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from cwndlab._core import parse_quantity, tcp_renamed
 from cwndlab.base.errors import Findings, KeyPath, nearest, problem_at
 from cwndlab.base.laws import OF_YOUR_OWN
 
-#: Something that looks like a number with a unit, known or not.
+#: Matches text like a number with a unit, known or unknown.
 _QUANTITY = re.compile(r"\s*[-+]?[\d.]+\s*[A-Za-zµ%/]+\s*\Z")
 _RENAMED = dict(tcp_renamed())
 _SUFFIX = {"time": "_ns", "rate": "_bps", "size": "_bytes", "packets": "_segments"}
@@ -25,7 +24,7 @@ _EXAMPLE = {"time": '"200ms"', "rate": '"1.5Mbps"', "size": '"1460B"', "packets"
 
 
 def quantity(text: str, path: KeyPath) -> tuple[str, int | float] | None:
-    """Kind (time, rate, size, packets, share) and value of a text with a unit; None if it has none."""
+    """The kind (time, rate, size, packets, share) and value of a text with a unit; None without a unit."""
     if not _QUANTITY.match(text):
         return None
     try:
@@ -40,15 +39,15 @@ def quantity(text: str, path: KeyPath) -> tuple[str, int | float] | None:
 
 
 class Choices(NamedTuple):
-    """The knobs of a profile that choose between words, and those that can be off."""
+    """The knobs of a profile that select an alternative, and those that can be off."""
 
-    #: Knob -> each word that it takes -> the knobs of that word; None if it has none.
+    #: Knob -> the words that it accepts -> the knobs of that alternative; None if it has none.
     alternatives: Mapping[str, Mapping[str, Mapping[str, Any] | None]] = MappingProxyType({})
-    #: Knob that can be off -> the knobs that it has when it is on.
+    #: Knob that can be off -> its knobs when it is on.
     switches: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     def with_words(self, knob: str, words: Iterable[str]) -> Choices:
-        """The choices with more words for a knob, which have no knobs of their own."""
+        """The choices with further words for a knob; these alternatives have no knobs."""
         more = {**self.alternatives[knob], **dict.fromkeys(words)}
         return self._replace(alternatives={**self.alternatives, knob: more})
 
@@ -59,7 +58,7 @@ NO_CHOICES = Choices()
 def tcp(
     template: Mapping[str, Any], given: Mapping[str, Any], path: KeyPath, choices: Choices = NO_CHOICES
 ) -> dict[str, Any]:
-    """The profile's configuration with the study's overrides."""
+    """The profile's configuration `template` with the study's overrides `given`."""
     config, wrong = dict(template), Findings()
     for key, value in given.items():
         with wrong:
@@ -71,7 +70,7 @@ def tcp(
 def _override(
     config: dict[str, Any], template: Mapping[str, Any], value: Any, at: KeyPath, choices: Choices
 ) -> None:
-    """Puts one knob into a configuration; `at` ends with its name."""
+    """Sets one knob in a configuration; the path `at` ends with the knob's name."""
     key = str(at[-1])
     if key in choices.alternatives:
         config[key] = _alternative(template[key], value, at, choices.alternatives[key])
@@ -85,8 +84,8 @@ def _override(
     if isinstance(value, Mapping):
         _known(key, template, at)
         nested = template[key]
-        # A table of plain knobs is merged with the profile's. An alternative with knobs of its own, such as
-        # { delayed = { … } }, replaces the profile's.
+        # A table of plain knobs is merged with the profile's; an alternative with its own knobs, such as {
+        # delayed = { … } }, replaces the profile's.
         plain = isinstance(nested, Mapping) and not any(isinstance(it, Mapping) for it in nested.values())
         config[key] = tcp(nested, value, at) if plain else convert_to_base_units(value, at)
         return
@@ -114,16 +113,16 @@ def _override(
 
 
 def alternative_name(value: Any) -> str:
-    """The name of an alternative, which may have knobs of its own."""
+    """The name of an alternative, given as a word or as a table with its knobs."""
     return str(next(iter(value))) if isinstance(value, Mapping) else str(value)
 
 
 def _alternative(
     current: Any, value: Any, at: KeyPath, words: Mapping[str, Mapping[str, Any] | None]
 ) -> str | dict[str, Any]:
-    """One of several alternatives, each with its own knobs: "reno" or { reno = { … } }.
+    """The value of a knob that selects an alternative: "reno", or { reno = { … } } with its knobs.
 
-    Knobs that are not given keep their values if the alternative stays the same, else the profile's apply.
+    Knobs that are not given stay as they are if the alternative does; else the profile's values apply.
     """
     table: Mapping[str, Any] = {value: {}} if isinstance(value, str) else value
     if not isinstance(table, Mapping) or len(table) != 1:
@@ -153,7 +152,7 @@ def _alternative(
 def _switch(
     current: Mapping[str, Any] | None, value: Any, at: KeyPath, knobs: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """A knob that can be off: false, true (with its current knobs or the profile's), or a table of knobs."""
+    """The value of a knob that can be off: None if false, else its knobs; `true` keeps the current ones."""
     if value is False:
         return None
     if value is True or isinstance(value, Mapping):
@@ -203,7 +202,7 @@ def _known(key: str, template: Mapping[str, Any], at: KeyPath) -> None:
 
 
 def _window(value: Any, at: KeyPath) -> Any:
-    """A window as the scenario has it, from 4, "4pkt", "64KiB" or "rfc6928"; a scenario's table is kept."""
+    """A window in the scenario's form, from 4, "4pkt", "64KiB" or "rfc6928"; tables are kept."""
     if isinstance(value, bool):
         raise problem_at(
             at, f"{value!r} is no window", 'a number of segments, "64KiB", or a rule such as "rfc6928"'
@@ -225,7 +224,7 @@ def _window(value: Any, at: KeyPath) -> Any:
 
 
 def convert_to_base_units(given: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
-    """Knobs of a queue, an impairment or a stack, by the engine's names and in its units."""
+    """Knobs of a queue, an impairment or a stack, with the engine's names and units."""
     table: dict[str, Any] = {}
     for key, value in given.items():
         at = (*path, key)
@@ -252,7 +251,7 @@ def convert_to_base_units(given: Mapping[str, Any], path: KeyPath) -> dict[str, 
 
 
 def app(given: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
-    """Knobs of an application. Sizes and times may be distributions; a single value makes a fixed one."""
+    """Knobs of an application in the engine's form. A single size or time makes a fixed distribution."""
     table: dict[str, Any] = {}
     for key, value in given.items():
         at = (*path, key)

@@ -21,31 +21,31 @@ if TYPE_CHECKING:
 
 
 class QuantityInfo(NamedTuple):
-    """What results and reports need to know of a quantity."""
+    """The properties of a quantity that results and reports use."""
 
     unit: str = ""
     title: str = ""
     range: Range = ANY
-    """The values that it can take."""
+    """The range of possible values."""
     statistic: str = "mean"
-    """The statistic of the replicates: `mean` or `median`."""
+    """The statistic over replicates: `mean` or `median`."""
     controls: Sequence[str] = ()
-    """The quantities, of expectation 0, that serve as its control variates."""
+    """The names of the quantities with expectation 0 that are its control variates."""
     centred: bool = False
-    """Whether its expectation is 0."""
+    """Whether the quantity's expectation is 0."""
     many: bool = False
     """Whether the quantity is a list of numbers for each run."""
     margin: Margin | None = None
-    """The distance from a published value that counts as close, if the study states it."""
+    """The distance from a published value that counts as close; None if the study states none."""
 
 
 class AxisInfo(NamedTuple):
-    """What results and reports need to know of an axis."""
+    """The properties of an axis that results and reports use."""
 
     title: str = ""
     unit: str = ""
     values: Mapping[str, str] = {}
-    """The titles of its values, by their labels."""
+    """The titles of the axis's values, by their labels."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Labels:
 
     quantities: Mapping[str, QuantityInfo] = field(default_factory=dict)
     axes: Mapping[str, AxisInfo] = field(default_factory=dict)
-    """All axes of the study, even if a restricted run has only cells without some of them."""
+    """All axes of the study, including those that no cell of a restricted run has."""
     cells: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
-    """The axis values of each cell that the study names in [cells]."""
+    """The axis values of each cell that [cells] names."""
     flows: Sequence[str] = ()
-    """The traffic entries: in a report each has one colour."""
+    """The names of the traffic entries; each has one colour in a report."""
     source_paired: bool = False
     """Whether the paper's cells shared their random numbers, run by run."""
 
@@ -101,15 +101,15 @@ class Labels:
         return self.quantities[quantity].unit
 
     def axis_unit(self, axis: str) -> str:
-        """The axis's unit; "" without one."""
+        """The axis's unit; "" if it has none."""
         return self.axes[axis].unit if axis in self.axes else ""
 
     def title(self, name: str) -> str:
-        """The title of an axis or a quantity; that of an axis with its unit."""
+        """The title of an axis, with its unit, or of a quantity."""
         return with_unit(self.plain_title(name), self.axis_unit(name))
 
     def plain_title(self, name: str) -> str:
-        """The title of an axis or a quantity, without a unit."""
+        """The title of an axis or a quantity, without the unit."""
         labels = self.axes.get(name) or self.quantities.get(name)
         return (labels and labels.title) or name.replace("_", " ")
 
@@ -118,7 +118,7 @@ class Labels:
         return self.axes.get(axis, AxisInfo()).values.get(label(value)) or text(value)
 
     def setting(self, axis: str, *values: Scalar) -> str:
-        """An axis at some values in words: "round trip: 10 ms", "initial window: 1 and 2 packets"."""
+        """An axis with some of its values: "round trip: 10 ms", "initial window: 1 and 2 packets"."""
         *before, title = (self.value_title(axis, value) for value in values)
         unit = self.axis_unit(axis)
         if before:
@@ -128,5 +128,5 @@ class Labels:
         return f"{self.plain_title(axis)}: {title} {unit}".rstrip()
 
     def settings(self, axes: Mapping[str, Scalar]) -> str:
-        """Several axes at their values in words."""
+        """Axes with one value each, in words."""
         return ", ".join(self.setting(axis, value) for axis, value in axes.items())

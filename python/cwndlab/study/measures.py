@@ -1,4 +1,4 @@
-"""What `measure = ["share"]` stands for: quantities, and the tables and figures that show them."""
+"""Expands the names in `measure`, such as "share", into quantities, tables and figures."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 Scope = Literal["flows", "bottleneck", "run"]
 
-#: A table with more columns is divided into one for each measure.
+#: The most columns of one table; wider results get a table for each measure.
 WIDEST_TABLE = 9
-#: If no round trip is longer (ns), as in a data centre, times are shown in ms instead of s.
+#: Times are shown in ms instead of s if no round trip is longer than this (ns), as in a data centre.
 SHORT_ROUND_TRIP = 10_000_000
-#: A figure with more lines has a panel for each quantity.
+#: The most lines of a figure; with more, each quantity gets a panel.
 MOST_LINES = 5
-#: An x axis whose values span a larger factor is logarithmic.
+#: An x axis is logarithmic if its largest value is more than this many times the smallest.
 LOG_FACTOR = 8
 
 
 class Part(NamedTuple):
-    """One number of a measure: how the metric's list, if the metric gives one, is reduced to it."""
+    """One number of a measure: its heading, and how a metric's list is reduced to it, if it is a list."""
 
     heading: str = ""
     within: str | None = None
 
 
 class Measure(NamedTuple):
-    """A name that `measure` takes: a metric, what it is measured for, and the numbers shown."""
+    """An entry of `measure`: a metric, what it is measured for, and the numbers shown."""
 
     title: str
     unit: str
@@ -42,9 +42,9 @@ class Measure(NamedTuple):
     scope: Scope
     options: Mapping[str, Any] = MappingProxyType({})
     parts: tuple[Part, ...] = (Part(),)
-    #: Whether it is measured only for groups of flows whose transfers end.
+    #: Whether only flows whose transfers end have it.
     ends: bool = False
-    #: Its title if a queue has several lines, one for each flow; "" if the title is the same.
+    #: The title if a queue consists of several queues, one for each flow; "" for the same title.
     of_several: str = ""
 
 
@@ -72,13 +72,13 @@ MEASURES = {
     "delay_variation": Measure("delay variation", "ms", "delay_variation", "flows", parts=_DELAYS),
     "jain_index": Measure("Jain's index", "1", "jain_index", "run"),
 }
-"""The measures with a title, unit and numbers of their own; `measure` takes every other metric, too."""
+"""Measures with their own title, unit and numbers; `measure` accepts the names of all other metrics, too."""
 
 DEFAULT = ("goodput", "share", "loss_rate", "queue_delay", "utilization")
-"""What a `[dumbbell]` or `[parking_lot]` measures unless it says otherwise."""
+"""The measures of a short-form network that states no `measure`."""
 
 
-#: Names of metrics that people try, and what they are called here: for error messages and the manual.
+#: Common names of metrics, and the names used here: for error messages and the manual.
 ALIASES = {
     "bandwidth": "goodput",
     "throughput": "goodput",
@@ -101,7 +101,7 @@ ALIASES = {
 }
 
 
-#: Names that metrics had until version 0.2, and what to write instead.
+#: Names of metrics until version 0.2, and the remedy for each.
 FORMER = {
     "object_delays": 'write "completion_time", with kind = "page" where no kind is given',
     "median_page_delay": 'write "median_delay"',
@@ -110,20 +110,20 @@ FORMER = {
 
 
 def nearest_metric(name: str, names: Sequence[str]) -> str:
-    """What to write instead of an unknown name of a metric."""
+    """The remedy for an unknown name of a metric."""
     return f'write "{ALIASES[name]}"' if name in ALIASES else FORMER.get(name) or nearest(name, names)
 
 
 class Flows(NamedTuple):
-    """The flows and links that a study's measures can refer to."""
+    """The flows and links of a study that its measures can refer to."""
 
-    #: For each group of flows, by name, the kind of objects that it completes; None if it has no end.
+    #: For each group of flows, the kind of object that it completes; None for a group that never ends.
     completed: Mapping[str, str | None]
-    #: The bottlenecks, such as "r1>r2".
+    #: The directions of the bottleneck links, such as "r1>r2".
     bottlenecks: Sequence[str]
-    #: Whether packets wait in several lines at a link.
+    #: Whether a link has a queue for each flow.
     several_lines: bool = False
-    #: The longest round trip without queueing (ns); None if that is not known.
+    #: The longest round trip without queueing (ns); None if unknown.
     round_trip: int | None = None
 
     def choose_unit(self, measure: Measure) -> str:
@@ -133,7 +133,7 @@ class Flows(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A measure's quantities, and the headings of their columns."""
+    """A measure with its quantities, and their headings as columns."""
 
     name: str
     title: str
@@ -182,7 +182,7 @@ def make_quantities(name: str, flows: Flows, at: KeyPath) -> Measured:
 
 
 def _measure_metric(metric: Metric) -> Measure:
-    """The `Measure` of a metric that `MEASURES` lacks: of flows, bottlenecks or the run, by its options."""
+    """The `Measure` of a metric that `MEASURES` lacks; the metric's options determine the scope."""
     scope: Scope = (
         "flows" if "traffic" in metric.options else "bottleneck" if "link" in metric.options else "run"
     )
@@ -191,7 +191,7 @@ def _measure_metric(metric: Metric) -> Measure:
 
 
 def _targets(measure: Measure, flows: Flows, at: KeyPath) -> list[tuple[str, Raw]]:
-    """The flows, links or run to measure, each with the options of the metric."""
+    """The flows, links or run to measure: each a name, with the metric's options that select it."""
     if measure.scope == "run":
         return [("", {})]
     if measure.scope == "bottleneck":
@@ -207,7 +207,7 @@ def _targets(measure: Measure, flows: Flows, at: KeyPath) -> list[tuple[str, Raw
 
 
 def tables(groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]]) -> list[Raw]:
-    """A table with a row for each cell; if it would be too wide, a table for each measure."""
+    """One table with a row for each cell; if it would be too wide, one table for each measure."""
     columns = {}
     for group in groups:
         title = with_unit(group.title, group.unit)
@@ -231,9 +231,9 @@ def tables(groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]]) -> lis
 def figures(
     groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]], titles: Mapping[str, str]
 ) -> list[Raw]:
-    """Each measure along the first numeric axis, with a line for each quantity and value of the next axis.
+    """Figures of each measure along the first numeric axis, with lines by quantity and by the next axis.
 
-    A third axis makes panels; of further ones, only the first value is shown, which the title states.
+    A third axis makes panels. Of further axes only the first value is shown, and the title states it.
     """
     varied = {name: values for name, values in axes.items() if len(values) > 1}
     if not varied:
@@ -255,10 +255,10 @@ def figures(
     drawn = []
     for group in groups:
         shown = list(zip(group.headings, [quantity["name"] for quantity in group.quantities], strict=True))
-        if group.name == "share" and len(shown) == 2 and others:  # the other flow has the rest
+        if group.name == "share" and len(shown) == 2 and others:  # the share of the second flow is the rest
             shown = shown[:1]
         crowded = bool(others) and len(shown) > 1 and len(shown) * len(varied[others[0]]) > MOST_LINES
-        split = crowded and "panels" in shape  # the panels are those of an axis
+        split = crowded and "panels" in shape  # the panels are already those of an axis
         own: Raw = {"panels": "quantity"} if crowded and not split else {}
         for part in [[quantity] for quantity in shown] if split else [shown]:
             names = [name for _, name in part]

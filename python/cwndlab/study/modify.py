@@ -1,4 +1,4 @@
-"""A study's document with axes restricted or other keys changed: what `set` makes."""
+"""Changes a study's document: restricts axes, sets keys, replaces sections (`--set`, `Study.set`)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
 
 
 def _parameter(value: Any) -> Any:
-    """The value of a parameter; "cubic,bbr3" is a list of values, which makes the parameter an axis."""
+    """A parameter's value; the text "cubic,bbr3" is a list, which turns the parameter into an axis."""
     parsed = values.toml_value(value)
     if isinstance(parsed, str) and parsed == value and "," in parsed and not parsed.startswith("="):
         return [values.toml_value(item.strip()) for item in parsed.split(",")]
@@ -61,13 +61,13 @@ def _parameter(value: Any) -> Any:
 
 
 def _kernels(value: Any) -> Any:
-    """The names of kernels in "6.12,7.3", as texts; a single one without a list."""
+    """The kernels' names in the text "6.12,7.3", as a list; a single name as a text."""
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     return names[0] if isinstance(value, str) and len(names) == 1 else names
 
 
 def _choose_grids(grids: Sequence[schema.Grid], value: Any) -> tuple[str, ...]:
-    """The grids that `--set grid=…` keeps."""
+    """The names of the grids that `--set grid=…` keeps; StudyError for an unknown name."""
     wanted = value.split(",") if isinstance(value, str) else [str(v) for v in values.as_list(value)]
     names = [grid.name for grid in grids if grid.name is not None]
     for name in wanted:
@@ -78,7 +78,7 @@ def _choose_grids(grids: Sequence[schema.Grid], value: Any) -> tuple[str, ...]:
 
 
 def _choose(name: str, axis: schema.Axis, value: Any) -> tuple[Scalar, ...]:
-    """The values of an axis that --set picks; an axis of numbers takes new ones, too."""
+    """The values of an axis that `--set` selects; an axis of numbers also accepts new numbers."""
     if isinstance(value, str):
         value = value.split(",")
     picked: list[Scalar] = []

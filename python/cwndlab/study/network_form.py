@@ -1,4 +1,4 @@
-"""Writes `[dumbbell]` and `[parking_lot]` out in full: nodes, links, traffic, and an axis for each list."""
+"""Expands `[dumbbell]` and `[parking_lot]` into nodes, links and traffic, and each list into an axis."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from .units import rate_text, share_text, size_text, time_text
 Raw = dict[str, Any]
 N = TypeVar("N")
 
-#: Hosts' links are this many times as fast as the bottleneck, at least `HOST_RATE` and at most `MAX_RATE`.
+#: The rate of hosts' links is this many times the bottleneck's, between `HOST_RATE` and `MAX_RATE` (bit/s).
 FASTER = 10
 HOST_RATE = 1_000_000_000
-#: The highest rate of a link that the engine accepts.
+#: The highest rate of a link that the engine accepts, in bit/s.
 MAX_RATE = 400_000_000_000
 #: The interval between samples of the bottleneck's queue.
 QUEUE_INTERVAL = "10ms"
@@ -47,23 +47,23 @@ QUEUE_INTERVAL = "10ms"
 
 @dataclass(eq=False, repr=False)
 class Expanded:
-    """A study in full, and where each part of it was written."""
+    """An expanded study, and the origin of each of its parts in the file."""
 
     raw: Raw
-    #: Errors in the short forms; the keys that have them are left out.
+    #: Errors in the short forms; the keys with errors are left out.
     wrong: Findings = field(default_factory=Findings)
     origins: dict[KeyPath, KeyPath] = field(default_factory=dict)
-    #: For each group of flows, by name, the kind of objects that it completes; None if it has no end.
+    #: For each group of flows, the kind of object that it completes; None for a group that never ends.
     flows: dict[str, str | None] = field(default_factory=dict)
-    #: The bottlenecks, such as "left>right".
+    #: The directions of the bottleneck links, such as "left>right".
     bottlenecks: list[str] = field(default_factory=list)
-    #: The longest round trip (ns) without queueing; None if one changes.
+    #: The longest round trip (ns) without queueing; None if a round trip changes during the run.
     round_trip: int | None = None
 
 
 class Side(NamedTuple):
-    """A table with keys of a bottleneck, such as `[dumbbell.reverse]`: the directions of the link that its
-    keys set, the prefix of the names of their axes ("reverse_"), and the table's path within the section.
+    """A table with keys of a bottleneck, such as `[dumbbell.reverse]`: the link's directions that it sets,
+    the prefix of its axes' names ("reverse_"), and its path within the section.
     """
 
     ways: tuple[str, ...] = ("forward",)
@@ -71,16 +71,16 @@ class Side(NamedTuple):
     at: KeyPath = ()
 
     def title(self, text: str) -> str:
-        """The title of an axis."""
+        """The title of an axis; "reverse" is added for the table of that direction."""
         return f"{text}, reverse" if self.at[:1] == ("reverse",) else text
 
     def with_key(self, key: str) -> Side:
-        """The same directions, for the keys of the table `key` inside this table."""
+        """The same directions, for the table `key` inside this table."""
         return Side(self.ways, f"{self.prefix}{key}_", (*self.at, key))
 
 
 class NetworkForm:
-    """Writes one network in full."""
+    """Expands one network: each method writes a part of the full form into `full`."""
 
     def __init__(self, network: Network, section: str, full: Expanded) -> None:
         self.network = network
@@ -90,7 +90,7 @@ class NetworkForm:
         self.nodes: list[str] = []
         self.links: list[Raw] = []
         self.traffic: list[Raw] = []
-        #: For each axis with round-trip times that change, the keys that its values set.
+        #: For each axis of round-trip times that change, the tables of keys that its values set.
         self.changing: dict[str, list[Raw]] = {}
         tcp = self.raw.setdefault("tcp", {})
         if isinstance(tcp, dict):
@@ -121,7 +121,7 @@ class NetworkForm:
         self._finish({} if rtt is None else {"rtt": rtt})
 
     def _finish(self, base: Raw) -> None:
-        """Sets the sections of the full form; `base` has further keys of the topology."""
+        """Sets the full form's sections; `base` has further keys of the topology."""
         self.raw["topology"] = {"nodes": self.nodes, **base, "links": self.links}
         self.raw["traffic"] = self.traffic
         self.origin(("topology",), ())
@@ -130,7 +130,7 @@ class NetworkForm:
             self.raw["probes"] = {"queue_interval": QUEUE_INTERVAL}
 
     def origin(self, path: KeyPath, written: KeyPath) -> None:
-        """Notes the path in the short form from which a part of the full form comes."""
+        """Records the path in the short form from which the part at `path` was made."""
         self.full.origins[path] = (self.section, *written)
 
     def _axis(self, name: str, values: Sequence[Any], at: KeyPath, **more: Any) -> None:
@@ -142,13 +142,13 @@ class NetworkForm:
         self.origin(("axes", name), at)
 
     def _choices(self, name: str, labels: Sequence[str], at: KeyPath, title: str) -> list[Raw]:
-        """Adds an axis of values with these names. Returns for each the table of keys that it sets."""
+        """Adds an axis with these names of values. Returns, for each, the table of keys that it sets."""
         chosen: list[Raw] = [{"name": label, "set": {}} for label in labels]
         self._axis(name, chosen, at, title=title)
         return [value["set"] for value in chosen]
 
     def _name(self, flow: Flow) -> str:
-        """The name of a group of flows: its own, or that of its congestion control."""
+        """The unique name of a group of flows: its own name, or its stack and congestion control."""
         named = engine_kinds.is_unresponsive(flow.app) or engine_kinds.is_program(flow.app)
         kind = str(flow.app["kind"]) if flow.app is not None and named else "flow"
         law = flow.cc if isinstance(flow.cc, str) and flow.cc.isidentifier() else None
@@ -161,13 +161,13 @@ class NetworkForm:
     # ── fields that may be axes ───────────────────────────────────────────────────────────────────────────
 
     def _numbers(self, name: str, values: Sequence[Any], at: KeyPath, title: str, unit: str) -> None:
-        """Adds an axis of numbers in this unit."""
+        """Adds an axis of numbers in a unit."""
         self._axis(name, [tidy(value) for value in values], at, title=title, unit=unit)
 
     def _choose(
         self, name: str, values: Sequence[Any], title: str, key: str, side: Side | None = None
     ) -> Any:
-        """Adds an axis of a key of the bottlenecks' links, or of directions in `side`; its first value."""
+        """Adds an axis of a key of the bottleneck links, or of directions in `side`; its first value."""
         prefix, at = (side.prefix, (*side.at, name)) if side is not None else ("", (name,))
         title = title if side is None else side.title(title)
         chosen = self._choices(prefix + name, value_labels(values), at, title)
@@ -177,7 +177,7 @@ class NetworkForm:
         return values[0]
 
     def _bottleneck_paths(self, key: str, side: Side | None) -> list[str]:
-        """The paths of a key of the bottlenecks' links, or of their directions in `side`."""
+        """The dotted keys of a key of the bottleneck links, or of its directions in `side`."""
         keys = [key] if side is None else [f"{way}.{key}" for way in side.ways]
         return [f"topology.links.{link}.{key}" for link in self._bottleneck_names() for key in keys]
 
@@ -194,7 +194,7 @@ class NetworkForm:
         return "{rate}Mbps"
 
     def _rtt(self) -> str | None:
-        """The round-trip time for computing BDPs; None if it is in a file, which only the plan reads."""
+        """The round-trip time for computing BDPs; None if a file has it, which is read only later."""
         rtt = self.network.rtt
         if isinstance(rtt, list) and all(isinstance(value, int) for value in rtt):
             return "{rtt}ms"
@@ -202,7 +202,7 @@ class NetworkForm:
         return None if None in starts else starts[0]
 
     def _base(self, rtt: int | Raw) -> str | None:
-        """The round-trip time at the start of the run; None if it is read from a file."""
+        """The round-trip time at the start of the run; None if a file has it."""
         if isinstance(rtt, int):
             return time_text(rtt)
         return None if "trace" in rtt else str(round_trip_steps(rtt, (self.section, "rtt"))["0s"])
@@ -210,7 +210,7 @@ class NetworkForm:
     def _host_delay(
         self, rtt: int | Raw | Sequence[int | Raw], name: str, at: KeyPath, link: str | None = None
     ) -> str | Raw:
-        """Half of a round-trip time: what the link of a sender delays, each way."""
+        """Half of a round-trip time: the delay of a sender's link, in each direction."""
         where = (self.section, "rtt")
         if isinstance(rtt, int | dict):
             return halve_round_trip(rtt, where)
@@ -233,7 +233,7 @@ class NetworkForm:
         return f"{{half_{name}}}ms"
 
     def _queue(self, way: Way, side: Side) -> Raw:
-        """The table of a direction's queue."""
+        """The table of the queue of one direction."""
         limit, queue = self._buffer(way, side), way.queue
         if way.mark_above is not None:
             if queue not in (None, "drop-tail") or way.shaper is not None:
@@ -254,14 +254,14 @@ class NetworkForm:
     def _text(
         self, name: str, value: N | str | Sequence[N], write: Callable[[N], str], side: Side, title: str
     ) -> str:
-        """A value in the full form: as text or, for a list, a reference to the axis that it makes."""
+        """A value in the full form, as text; for a list, a reference to the axis that it becomes."""
         if isinstance(value, list):
             self._axis(side.prefix + name, list(map(write, value)), (*side.at, name), title=side.title(title))
             return f"${side.prefix}{name}"
         return value if isinstance(value, str) else write(cast(N, value))
 
     def _buffer(self, way: Way, side: Side) -> str:
-        """The limit of a direction's queue."""
+        """The limit of the queue of one direction."""
         buffer = 1.0 if way.buffer is None else way.buffer
         if not isinstance(buffer, list):
             return limit_text(buffer)
@@ -272,14 +272,14 @@ class NetworkForm:
         return self._text("buffer", buffer, limit_text, side, "buffer")
 
     def _bucket(self, kind: str, key: str, bucket: Policer, side: Side) -> Raw:
-        """The table of a token bucket."""
+        """The table of a token bucket of this kind: a shaper (tbf) or a policer."""
         inside = side.with_key(key)
         rate = self._text("rate", bucket.rate, rate_text, inside, f"{key}'s rate")
         burst = self._text("burst", bucket.burst, size_text, inside, f"{key}'s burst")
         return {"kind": kind, "rate": rate, "burst": burst}
 
     def _impairments(self, way: Way, side: Side) -> Raw:
-        """A direction's keys for policers, losses and other impairments."""
+        """The keys of one direction for policers, losses and other impairments."""
         keys: Raw = {}
         impairments: list[Raw] = []
         if way.policer is not None:
@@ -302,7 +302,7 @@ class NetworkForm:
         return keys | ({"impairments": impairments} if impairments else {})
 
     def _fastest(self) -> int:
-        """The highest rate of the bottleneck; 0 for a trace."""
+        """The highest rate of a bottleneck in either direction, in bit/s; 0 for a trace."""
         reverse = self.network.reverse
         rates = [
             self.network.rate,
@@ -346,7 +346,7 @@ class NetworkForm:
             self.links.append(link | ({"reverse": copy.deepcopy(back)} if back else {}))
 
     def _reverse(self, reverse: Reverse) -> Raw:
-        """The keys of the other direction, where it differs."""
+        """The keys of the reverse direction that differ from the forward one."""
         side = Side(("reverse",), "reverse_", ("reverse",))
         keys: Raw = {}
         if isinstance(reverse.rate, list):
@@ -362,7 +362,7 @@ class NetworkForm:
         return keys | self._impairments(reverse, side)
 
     def _flow(self, flow: Flow, at: KeyPath, name: str, paths: Mapping[str, tuple[str, str]]) -> None:
-        """Writes a group of flows: an entry of traffic for each of `paths` (by name), with one TCP group."""
+        """Adds a group of flows: one TCP group, and a traffic entry (by name) for each of `paths`."""
         own = own_name(name)
         start, app = self._settings(flow, at, name)
         count = self._varied(flow, "count", at, own, "flows", int)
@@ -376,14 +376,14 @@ class NetworkForm:
                 self._entry(flow, at, (mine, name), count, start, app, host_names(mine))
 
     def _settings(self, flow: Flow, at: KeyPath, name: str) -> tuple[str | Raw, Raw]:
-        """Writes the TCP of a group of flows. Returns when they start, and their application."""
+        """Adds the TCP group of flows. Returns their start and their application."""
         own = own_name(name)
         self._tcp(flow, at, name, own)
         start: str | Raw = self._varied(flow, "start", at, own, "start", start_text)
         return start, self._application(flow, at, own)
 
     def _ends(self, flow: Flow, at: KeyPath, name: str, own: str, first: str, last: str) -> None:
-        """The hosts of a group of flows, and their links to the network."""
+        """Adds the two hosts of a traffic entry, and their links to the network."""
         sender, receiver = host_names(name)
         self.nodes += [sender, receiver]
         if not engine_kinds.is_unresponsive(flow.app):
@@ -409,7 +409,7 @@ class NetworkForm:
 
     @cached_property
     def sending(self) -> Raw:
-        """The keys of a sending host's link for jitter; empty without jitter."""
+        """The keys for jitter of a sending host's link; empty without jitter."""
         if self.network.jitter == 0:
             return {}
         most = self._text("jitter", self.network.jitter, time_text, Side(), "jitter")
@@ -434,13 +434,13 @@ class NetworkForm:
         self.origin(("tcp", "groups", name, "profile"), (*at, "stack" if flow.stack is not None else "tcp"))
 
     def _own_axis(self, key: str, own: str) -> str:
-        """The name of the axis for several values of a group: `key`, unless other groups vary it, too."""
+        """The name of the axis for a group's list of values: `key`, unless other groups have lists, too."""
         return key if self._varies_alone(key) else f"{own}_{key}"
 
     def _varied(
         self, flow: Flow, key: str, at: KeyPath, own: str, title: str, write: Callable[[Any], Any]
     ) -> Any:
-        """A value of a group of flows in the full form; for a list, a reference to the axis that it makes."""
+        """A value of a group of flows in the full form; for a list, a reference to its new axis."""
         value = getattr(flow, key)
         if not isinstance(value, list):
             return value if isinstance(value, str) else write(value)
@@ -471,7 +471,7 @@ class NetworkForm:
         app: Raw,
         ends: tuple[N, N],
     ) -> None:
-        """Adds an entry of traffic; `names`: its own and its TCP group's; `ends`: senders and receivers."""
+        """Adds a traffic entry; `names`: its own and its TCP group's; `ends`: the sender and receiver."""
         name, group = names
         client, server = ends if engine_kinds.sends_from_client(app) else ends[::-1]
         entry: Raw = {"name": name, "client": client, "server": server, "count": count}
@@ -490,5 +490,5 @@ class NetworkForm:
         return sum(isinstance(getattr(flow, key), list) for flow in self._all_flows()) == 1
 
     def _all_flows(self) -> list[Flow]:
-        """The groups of flows, and those of cross traffic."""
+        """All groups of flows, including cross traffic."""
         return [*self.network.flows, *(getattr(self.network, "cross", []))]

@@ -1,7 +1,7 @@
-"""What a study asks to be shown: tables, listings, figures, claims, and marks on doubtful sources.
+"""The outputs that a study defines: tables, listings, figures, claims, and marks on doubtful sources.
 
-The keys of `[[tables]]`, `[[figures]]`, `[[marks]]` and of `claims.toml`, as pydantic models. The study
-schema includes them; `cwndlab.stats` judges by them and `cwndlab.report` lays them out.
+These are the keys of `[[tables]]`, `[[figures]]`, `[[marks]]` and of `claims.toml`, as pydantic models. The
+study schema includes them; `cwndlab.stats` judges by them and `cwndlab.report` lays them out.
 """
 
 from typing import Annotated, Literal, Self
@@ -24,7 +24,7 @@ Scalar = bool | int | float | str
 """One value of an axis, as the study writes it."""
 
 Where = dict[str, Scalar | list[Scalar]]
-"""A selection of cells: axis name -> the value (or the values) wanted."""
+"""A selection of cells: axis name -> the wanted value, or values."""
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """A name that is valid in an expression."""
@@ -39,11 +39,11 @@ Comparison = Annotated[
     PlainSerializer(str, return_type=str),
     WithJsonSchema({"type": "string", "examples": ["decrease(iw=1)"]}),
 ]
-"""A comparison with another cell, as an expression."""
+"""A comparison with another cell, written as an expression."""
 
 
 class Rounding(Strict):
-    """How far the source's printing may move a number, where half a unit of its last digit is too little."""
+    """The rounding error of a printed number, if half a unit of its last digit is too little."""
 
     half_width: float = Field(
         ge=0, description="how far the printed number may be from the source's own, in the printed unit"
@@ -56,14 +56,14 @@ class Rounding(Strict):
     reason: str = Field(description="why it is more than half a unit of the last digit")
 
     def half_width_at(self, printed: float, base: float | None) -> float:
-        """The rounding of one printed number; `base` is what a percentage is of (column `ratio_to`)."""
+        """The rounding of a printed number; `base` is the base of a percentage (`ratio_to`), if any."""
         if base is None:
             return self.half_width
         return 100.0 * self.half_width * (1.0 + abs(1.0 - printed / 100.0)) / abs(base)
 
 
 class Margin(Strict):
-    """How far from the published value still counts as close: a share of it, or a distance in its unit."""
+    """The distance from a published value that counts as close: a share of the value, or absolute."""
 
     relative: float = Field(default=0.1, gt=0, description="as a share of the published value")
     absolute: float | None = Field(
@@ -71,18 +71,18 @@ class Margin(Strict):
     )
 
     def half_width_at(self, published: float, rounding: float) -> float:
-        """The margin around one value, never less than its rounding."""
+        """The margin around one value: never less than the value's rounding."""
         return max(rounding, self.relative * abs(published) if self.absolute is None else self.absolute)
 
     def describe(self, unit: str = "") -> str:
-        """The margin of a number in this unit, in words."""
+        """The margin of a number with this unit, in words."""
         if self.absolute is None:
             return f"{100 * self.relative:g} % of it"
         return f"{self.absolute:g} {'points' if unit == '%' else unit}".strip()
 
 
 class Flag(Strict):
-    """A footnote to the cells whose estimate is outside of what the study takes as valid."""
+    """A footnote for the cells whose estimate is outside the range that the study considers valid."""
 
     below: float | None = Field(None, description="values below this get the note")
     above: float | None = Field(None, description="values above this get the note")
@@ -95,14 +95,14 @@ class Flag(Strict):
         return self
 
     def meets(self, value: float) -> bool:
-        """Whether a value gets the footnote."""
+        """Whether a value requires the footnote."""
         return (self.below is not None and value < self.below) or (
             self.above is not None and value > self.above
         )
 
 
 class Column(Strict):
-    """One column of measured numbers, with the column of the published CSV that it answers."""
+    """One column of measured numbers, with the published column to compare with."""
 
     heading: str = Field(description="over the column")
     quantity: Name = Field(description="the quantity that is shown")
@@ -145,7 +145,7 @@ class Column(Strict):
 
 
 class Table(Strict):
-    """A table laid out as in the paper; rows are axes, columns are quantities (`[[tables]]`, kind `grid`)."""
+    """A table laid out as in the paper: axes make the rows, quantities the columns (kind `grid`)."""
 
     kind: Literal["grid"] = Field("grid", description="a table of numbers, or a published packet listing")
     id: Slug = Field(description="its name in file names, anchors and [[marks]]")
@@ -193,9 +193,9 @@ class Variant(Strict):
 
 
 class Listing(Strict):
-    """A published packet listing next to the simulated one, line by line (`[[tables]]`, kind `listing`).
+    """A published packet listing next to the simulated one, line by line (kind `listing`).
 
-    The published CSV has the columns `time_s,event,acked_packet,sent_packets`, and one for each axis
+    The published CSV has the columns `time_s,event,acked_packet,sent_packets`, and one column for each axis
     named in `axes`.
     """
 
@@ -217,7 +217,7 @@ class Listing(Strict):
 
 
 class Mark(Strict):
-    """A verdict given to published cells in advance, with its reason (`[[marks]]`)."""
+    """A verdict that the study gives to published cells in advance, with its reason (`[[marks]]`)."""
 
     table: Slug = Field(description="id of the table or listing")
     rows: dict[str, Scalar | list[Scalar]] = Field(
@@ -237,7 +237,7 @@ class Mark(Strict):
 
 
 PANEL_QUANTITY = "quantity"
-"""The value of a figure's `panels` that asks for a panel of each quantity."""
+"""The value of a figure's `panels` that makes a panel for each quantity."""
 
 
 class Figure(Strict):
@@ -332,18 +332,18 @@ class Figure(Strict):
 
     @property
     def panel_axis(self) -> str | None:
-        """The axis of the panels; None without one."""
+        """The axis whose values make the panels; None without panels, or with a panel for each quantity."""
         return None if self.panels == PANEL_QUANTITY else self.panels
 
     @property
     def drawn_quantities(self) -> list[str]:
-        """The quantities that are drawn."""
+        """The names of the drawn quantities; for an ellipse, the one along y comes first."""
         if self.quantity is None:
             return self.quantities
         return [self.quantity, self.x] if self.kind == "ellipse" and self.x else [self.quantity]
 
 
-#: The keys that only some kinds of figures take.
+#: The keys that only some kinds of figures accept, with these kinds.
 FIGURE_KEYS = {
     "x": ("line", "bar", "ellipse", "budget"),
     "of": ("budget",),
@@ -361,7 +361,7 @@ FIGURE_KEYS = {
 
 
 class Claim(Strict):
-    """A sentence of the paper and what it asserts (`[[claims]]` in claims.toml)."""
+    """A sentence of the paper, with the expression that tests it (`[[claims]]` in claims.toml)."""
 
     id: Slug = Field(description="its name in reports and messages")
     section: str = Field(description="of the source")
@@ -401,4 +401,4 @@ def _table_kind(value: object) -> str:
 AnyTable = Annotated[
     Annotated[Table, Tag("grid")] | Annotated[Listing, Tag("listing")], Discriminator(_table_kind)
 ]
-"""One entry of `[[tables]]`; `kind` is `grid` unless written."""
+"""An entry of `[[tables]]`; `kind` is `grid` by default."""

@@ -1,4 +1,4 @@
-"""Finds the file, line and column of a part of a study, and the usual notation of its key."""
+"""Finds the file, line and column of a part of a study, and its dotted key, for errors."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from cwndlab.base.errors import Findings, KeyPath, StudyError
 
 
 class Place(NamedTuple):
-    """Adds the file, key, line and column to errors."""
+    """Adds the file, key, line and column to errors about a study's tables."""
 
     raw: Mapping[str, Any]
     file: Path | None
     text: str | None
-    #: The tables as written, if `raw` is what short forms expand to.
+    #: The tables as written, if `raw` is their expanded form; else None.
     written: Mapping[str, Any] | None = None
-    #: Path in `raw` -> path in `written` of what it was expanded from.
+    #: Path in `raw` -> path in `written`, for parts that a short form was expanded to.
     origins: Mapping[KeyPath, KeyPath] = MappingProxyType({})
-    #: Dotted keys that `set` changed.
+    #: Dotted keys changed by `set`.
     changed: Collection[str] = ()
 
     def written_path(self, path: KeyPath) -> KeyPath:
-        """The path of the short form that a part of the full form comes from."""
+        """The path in the tables as written that a part of the expanded form comes from."""
         for length in range(len(path), 0, -1):
             if (origin := self.origins.get(path[:length])) is not None:
                 return (*origin, *path[length:])
         return path
 
     def error(self, path: KeyPath, problem: str, right: str | None = None) -> StudyError:
-        """A StudyError at this path, with file, line and key."""
+        """A StudyError with the file, line and key of this path."""
         return self.locate(StudyError(problem, right=right), path)
 
     def locate(self, error: StudyError, path: KeyPath | None = None) -> StudyError:
@@ -45,7 +45,7 @@ class Place(NamedTuple):
         return findings.error()
 
     def _located(self, error: StudyError, path: KeyPath) -> StudyError:
-        """The error with the key, line and column of a path, and this file unless it names another."""
+        """The error with the key, line and column of a path, in this file unless it names another."""
         if (option := self._option(dotted_key(self.raw, path), error.key)) is not None:
             return type(error)(error.problem, key=f"--set {option}", right=error.right)
         raw, missing = self.raw, str(path[0]) if path else None
@@ -71,7 +71,7 @@ class Place(NamedTuple):
 
 
 def dotted_key(raw: object, path: Sequence[str | int]) -> str:
-    """A path as people write it: list elements by their `name` or `id`, else by their number (from 1)."""
+    """A path with dots: a list element is named by its `name` or `id`, else by its number (from 1)."""
     parts: list[str] = []
     here = raw
     for step in path:
@@ -87,7 +87,7 @@ def dotted_key(raw: object, path: Sequence[str | int]) -> str:
 
 
 def find_place(text: str, path: KeyPath) -> tuple[int, int] | None:
-    """Line and column (from 1) of the key at `path`, or of its nearest ancestor in the text."""
+    """Line and column (from 1) of the key at `path`, or of the nearest enclosing key; None without one."""
     places = _all_places(text)
     return next((places[path[:n]] for n in range(len(path), 0, -1) if path[:n] in places), None)
 
@@ -98,7 +98,7 @@ def _all_places(text: str) -> Mapping[KeyPath, tuple[int, int]]:
 
 
 def _present(raw: object, path: KeyPath) -> KeyPath:
-    """The part of a path that exists in the tables."""
+    """The longest beginning of a path that exists in the tables."""
     for index, step in enumerate(path):
         inside = isinstance(raw, Mapping) and step in raw
         inside = inside or (isinstance(raw, list) and isinstance(step, int) and step < len(raw))

@@ -1,6 +1,4 @@
-"""References in the model sections ("$name", "= 2 * name", "{name}B") and dotted keys that axes and --set
-write to.
-"""
+"""Resolves references ("$name", "= 2 * name", "{name}B"), and the dotted keys that axes and `--set` set."""
 
 from __future__ import annotations
 
@@ -16,11 +14,11 @@ from . import values
 from .expr import evaluate, names_in
 from .shorthand import NETWORKS
 
-#: The hosts that a program's texts may also name in braces; their addresses are known when it runs.
+#: Hosts whose names in braces a program's texts keep: their addresses are known only when it runs.
 HOSTS = frozenset(("client", "server"))
-#: Longest text that references may put together.
+#: The most characters of a text with its references resolved.
 MAX_TEXT = 2000
-#: Keys of a short form, and what an axis sets in their place.
+#: Keys of a short form, each with the remedy for an axis that tries to set it.
 _WRITTEN_OUT = {
     key: f"write topology.links.bottleneck.{path}"
     for key, path in (("queue", "forward.queue"), ("rate", "rate"), ("loss", "forward.impairments"))
@@ -30,8 +28,8 @@ _PIECE = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
 
 
 class Names(Mapping[str, Any]):
-    """Parameters and axis values. A parameter that refers to others is resolved when it is looked up; a cycle
-    is an error.
+    """Parameters and axis values by name. A parameter's references are resolved on access; StudyError for a
+    cycle.
     """
 
     def __init__(self, parameters: Mapping[str, Any], axes: Mapping[str, Any]) -> None:
@@ -68,7 +66,7 @@ class Names(Mapping[str, Any]):
 
 
 def resolve_text(text: str, names: Mapping[str, Any], *, program: bool = False) -> Any:
-    """The value of a string that may be a reference; in a `program`'s texts, names of `HOSTS` are kept."""
+    """The value of a string that may be a reference; in a `program`'s texts, `HOSTS` in braces are kept."""
     if text.startswith("="):
         return evaluate(text[1:], names)
     whole = _WHOLE.match(text)
@@ -91,7 +89,7 @@ def resolve_text(text: str, names: Mapping[str, Any], *, program: bool = False) 
         return value.replace("{", "{{").replace("}", "}}") if program else value
 
     filled = _PIECE.sub(piece, text)
-    if len(filled) > MAX_TEXT:  # texts that double each other would fill the memory
+    if len(filled) > MAX_TEXT:  # texts that double each other would exhaust memory
         raise StudyError(f"the text put together has {len(filled)} characters", right=f"at most {MAX_TEXT}")
     return filled
 
@@ -105,9 +103,9 @@ def _look_up(name: str, names: Mapping[str, Any]) -> Any:
 
 
 def resolve(value: Any, names: Mapping[str, Any], at: KeyPath = (), *, program: bool = False) -> Any:
-    """A copy of `value`, which is at this path of the study, with every reference in it resolved.
+    """A copy of `value` with every reference in it resolved.
 
-    `program`: it is part of a program.
+    `at` is its path in the study, for errors; `program` is whether it is part of a program.
     """
     match value:
         case str():
@@ -124,7 +122,7 @@ def resolve(value: Any, names: Mapping[str, Any], at: KeyPath = (), *, program: 
 
 
 def references(value: Any, *, program: bool = False) -> set[str]:
-    """All names that the strings in `value` refer to; `program`: it is part of a program."""
+    """All names that the strings in `value` refer to; `program` is whether it is part of a program."""
     names: set[str] = set()
     match value:
         case str():
@@ -160,7 +158,7 @@ def _label(element: Any) -> str | None:
 
 
 def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> KeyPath:
-    """The path of a dotted key; names of list elements become their index. StudyError if it leads nowhere."""
+    """The path of a dotted key, with list elements' names as indices; StudyError if it does not exist."""
     parts = key.split(".")
     allowed = list(sections)
     if parts[0] in NETWORKS and parts[0] not in allowed:
@@ -190,7 +188,7 @@ def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> KeyPath:
             path.append(index)
             here = here[index]
         else:
-            word = path[0] == "tcp" if path else False  # a table of knobs may replace recovery = "reno"
+            word = path[0] == "tcp" if path else False  # knobs may replace a word: recovery = "reno"
             if (
                 here is not None
                 and not isinstance(here, dict)
@@ -205,7 +203,7 @@ def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> KeyPath:
 
 
 def put(raw: dict[str, Any], path: KeyPath, value: Any) -> None:
-    """Writes `value` at `path`, making tables on the way."""
+    """Sets the value at `path`, and creates missing tables on the way."""
     here: Any = raw
     for step in path[:-1]:
         if isinstance(step, int):

@@ -1,8 +1,8 @@
-"""The one home of the study file's keys, as pydantic models; `json_schema` makes `study.schema.json` of them.
+"""The sections of a study file as pydantic models, from which `json_schema` makes `study.schema.json`.
 
-The models describe a study after its references ("$name", "= 2 * name", "{name}B") are resolved: once for the
-study as written and once for each cell. Quantities with a unit are held as integers of the engine's units
-(ns, bit/s, bytes).
+The models describe a study with its references ("$name", "= 2 * name", "{name}B") resolved: once for the
+study as written and once for each cell. Quantities with a unit are integers in the engine's units (ns, bit/s,
+bytes).
 """
 
 import re
@@ -28,7 +28,7 @@ __all__ = ["Claims", "Scalar", "Where"]
 
 
 class Queue(Open):
-    """A queue at a link's entrance: `kind` and that kind's knobs; `limit` as "25pkt", "64KiB", "1BDP"."""
+    """The queue at a link's entrance: `kind`, `limit` ("25pkt", "64KiB", "1BDP") and the kind's knobs."""
 
     kind: str = Field(
         "drop-tail",
@@ -41,7 +41,7 @@ class Queue(Open):
 
 
 class Impairment(Open):
-    """Loss, delay, reordering or duplication on a link: `kind` and that kind's knobs."""
+    """Loss, delay, reordering or duplication on a link: `kind` and the kind's knobs."""
 
     kind: str = Field(description="bernoulli, jitter, policer, …: `cwndlab impairments` lists them")
 
@@ -67,7 +67,7 @@ End = str | list[str]
 
 
 class Link(Strict):
-    """A link in both directions; its directions are called "a>b" and "b>a"."""
+    """A link in both directions; the directions are called "a>b" and "b>a"."""
 
     name: Label | None = Field(None, description="how dotted keys name it; default: a-b")
     between: list[End] = Field(
@@ -95,13 +95,13 @@ class Link(Strict):
 
 
 class Route(Strict):
-    """An explicit route, in place of the shortest path."""
+    """An explicit route, which replaces the shortest path."""
 
     path: list[str] = Field(min_length=2, description="the nodes passed, ends included")
 
 
 class Topology(Strict):
-    """Nodes and links; routes are shortest paths (hops) unless given."""
+    """Nodes and links; packets take shortest paths (in hops) except on explicit routes."""
 
     nodes: list[Label] = Field(min_length=2, description="names of hosts and routers")
     links: list[Link] = Field(min_length=1, description="the links between them")
@@ -113,14 +113,14 @@ class Topology(Strict):
 
 
 class App(Open):
-    """An application: `kind` and that kind's knobs."""
+    """An application: `kind` and the kind's knobs."""
 
     kind: str = Field(description="bulk, ftp, web, short-flows, …: `cwndlab apps` lists them")
 
 
 class Traffic(Strict):
-    """One or `count` applications between clients and servers (instance i takes the i-th of each list, round
-    robin).
+    """One or `count` applications between clients and servers; instance i takes the i-th node of each list,
+    round robin.
     """
 
     name: Label = Field(description="what tables of records, metrics and messages call it")
@@ -136,7 +136,7 @@ class Traffic(Strict):
 
 
 class TcpGroup(Open):
-    """Overrides of a named group, on top of [tcp]; with a profile of its own: on top of that profile."""
+    """A named group's overrides of [tcp]; if it states a profile, overrides of that profile instead."""
 
     profile: str | None = Field(
         None,
@@ -145,7 +145,7 @@ class TcpGroup(Open):
 
 
 class Tcp(Open):
-    """The default group: a profile and overrides by name."""
+    """The default TCP group: a profile, and overrides of its knobs."""
 
     profile: str = Field(
         "rfc5681", description="rfc5681, linux-6, …: `cwndlab knobs NAME` shows each knob in all profiles"
@@ -186,8 +186,8 @@ class Run(Strict):
 
 
 class Probes(Strict):
-    """What is recorded; a probe that is off costs nothing. Probes that a quantity's metric needs are switched
-    on, except `segments_at`. Connections, objects and links are always recorded.
+    """What is recorded. A probe that is off costs nothing. Probes that a metric needs are switched on, except
+    `segments_at`. Connections, objects and links are always recorded.
     """
 
     segments_at: str | None = Field(None, description="the node at whose side segments are observed")
@@ -204,7 +204,7 @@ class Probes(Strict):
 
 
 class Limits(Strict):
-    """Outside these a run on a kernel in real time is invalid and gives no number; the simulator has none."""
+    """Limits within which a run on a kernel in real time is valid; they do not apply to the simulator."""
 
     p99_lateness: TimeNs = Field(300_000, description="one packet in a hundred may be later than scheduled")
     p999_lateness: TimeNs = Field(5_000_000, description="one packet in a thousand may be later")
@@ -222,7 +222,7 @@ class Limits(Strict):
 
 
 class AxisValue(Strict):
-    """One value that sets several parameters."""
+    """A named value of an axis, which sets several parameters."""
 
     name: Scalar = Field(description="in names of cells, selections and `--set`")
     title: str | None = Field(None, description="in reports; default: the name")
@@ -230,7 +230,7 @@ class AxisValue(Strict):
 
 
 class Axis(Strict):
-    """What is varied. Elsewhere in the study, "$axis" (or "= axis * 2") is the name of its value."""
+    """Values to vary. Elsewhere in the study, "$axis" (or "= axis * 2") refers to the name of the value."""
 
     title: str | None = Field(None, description="in reports; default: the axis's name")
     unit: str | None = Field(None, description="of its values, in reports; `--set` converts to it")
@@ -251,12 +251,12 @@ class Axis(Strict):
 
     @property
     def names(self) -> list[Scalar]:
-        """The values' names in order."""
+        """The names of the values, in order; a plain value is its own name."""
         return [value.name if isinstance(value, AxisValue) else value for value in self.values]
 
     @cached_property
     def settings(self) -> Mapping[str, Mapping[str, object]]:
-        """The dotted keys that each value with a name of its own sets, by its label."""
+        """The dotted keys that each named value sets, by the value's label."""
         return {label(value.name): value.set for value in self.values if isinstance(value, AxisValue)}
 
 
@@ -269,8 +269,8 @@ class Choice(AxisValue):
 
 
 class Sensitivity(Axis):
-    """An axis that is run only on demand (`--sensitivity`), one at a time around the cells of `where`;
-    reported apart.
+    """An axis for a choice that the source leaves open: run only with `--sensitivity`, around the cells of
+    `where`, and reported separately.
     """
 
     values: list[Scalar | Choice] = Field(
@@ -281,12 +281,12 @@ class Sensitivity(Axis):
     combined: bool = Field(True, description="whether it takes part in the combinations")
 
     def read(self, value: Scalar) -> Mapping[str, str]:
-        """The quantities that a value reads in place of others."""
+        """The quantities that a value replaces, each with its replacement."""
         return next((c.read for c in self.values if isinstance(c, Choice) and c.name == value), {})
 
 
 class Grid(Strict):
-    """One block of cells: the product of its axes, those of a `zip` walked in step, restricted by `when`."""
+    """One block of cells: the product of `axes`, with those of a `zip` in step, restricted by `when`."""
 
     name: Name | None = Field(None, description="for `--set grid=NAME`")
     axes: list[str] = Field([], description="the axes whose product makes the cells")
@@ -309,12 +309,12 @@ class Grid(Strict):
 
     @property
     def held_axes(self) -> Mapping[str, Scalar]:
-        """The other axes, each at one value; part of the cell's name."""
+        """The axes in `where` that do not vary, each at one value; part of the cells' names."""
         held = {name: value for name, value in self.where.items() if name not in self.swept_axes}
         return {name: value for name, value in held.items() if not isinstance(value, list)}
 
     def restricted_values(self, axis: str) -> list[Scalar] | None:
-        """The values to which the grid restricts one of its axes; None for all."""
+        """The values to which the grid restricts an axis; None if it does not."""
         kept = self.where.get(axis)
         return kept if isinstance(kept, list) or kept is None else [kept]
 
@@ -322,20 +322,19 @@ class Grid(Strict):
 # ── what is measured from the records ───────────────────────────────────────────────────────────────────────
 
 
-#: The key by which `set` chooses grids, unless an axis or a parameter has that name.
+#: The key with which `set` selects grids, unless an axis or a parameter has this name.
 GRID = "grid"
-#: The window of a quantity that states none: from the end of the warm-up to the end of the run.
+#: The default window of a quantity: from the end of the warm-up to the end of the run.
 DEFAULT_WINDOW = "measured"
-#: The window of a quantity that is measured from the start of the run, warm-up included.
+#: The window from the start of the run, warm-up included, to its end.
 WHOLE_RUN = "run"
 
 
 class Quantity(Strict):
-    """A number (or a list) per replicate: a metric of the records, or derived from two quantities of the same
-    cell.
+    """A number (or a list) per replicate: from a metric, or derived from two quantities of the same cell.
 
-    Comparisons between cells are asked for where they are shown: `compare` in columns and figures, functions
-    in claims.
+    Comparisons between cells are stated where they are shown: `compare` in columns and figures, functions in
+    claims.
     """
 
     name: Name = Field(description="in tables, figures, claims and results")
@@ -389,7 +388,7 @@ class Quantity(Strict):
 
     @property
     def window_name(self) -> str | None:
-        """The scenario's name for the window of the quantity; None for the whole run."""
+        """The name of the quantity's window in the scenario; None for the whole run."""
         if isinstance(self.window, list):
             return f"{self.window[0]} to {self.window[1]}"
         return None if self.window == WHOLE_RUN else self.window or DEFAULT_WINDOW
@@ -400,17 +399,17 @@ class Quantity(Strict):
 
     @property
     def operation(self) -> str | None:
-        """The operation that derives it: ratio, increase, difference, sum or product."""
+        """The operation of a derived quantity (ratio, increase, difference, sum, product); else None."""
         return self._operation.kind if self._operation is not None else None
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The two quantities that it is derived from; empty if it has a metric."""
+        """The two quantities from which a quantity is derived; empty for a metric."""
         return self._operation[1:] if self._operation is not None else ()
 
 
 class Source(Strict):
-    """What the study reproduces."""
+    """The publication that the study reproduces."""
 
     name: str = Field(description="as RFC 2415")
     title: str | None = Field(None, description="of the paper")
@@ -433,7 +432,7 @@ class Distribution(Open):
 
 
 class Outline(Strict):
-    """A study without its model sections: what is varied, asked and shown. References do not occur here."""
+    """A study without its model: what is varied, measured and shown. These sections have no references."""
 
     title: str = Field(description="the study's title")
     source: Source | None = Field(None, description="what the study reproduces")
@@ -462,7 +461,7 @@ class Outline(Strict):
 
 
 class Model(Strict):
-    """One cell's model: what its scenario is compiled from. References and axes act only here."""
+    """The model of one cell, from which its scenario is compiled. Only here references and axes apply."""
 
     topology: Topology = Field(description="nodes and links")
     traffic: list[Traffic] = Field(min_length=1, description="applications between clients and servers")
@@ -481,7 +480,7 @@ class Model(Strict):
 
 
 class StudyFile(Outline, Model):
-    """A whole study file."""
+    """All sections of a study file."""
 
     model_config = ConfigDict(title="Study")
 

@@ -1,4 +1,4 @@
-"""Studies built in code: the schema's models as input, and the tables of a study file that they make."""
+"""The sections of studies built in code, and their conversion to the tables of a study file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Keys: TypeAlias = Mapping[str, object]
 
 
 class Sections(TypedDict, total=False):
-    """The sections of a study, each as a model or as the keys of a study file."""
+    """The sections of a study, each as a model or as a mapping with the keys of a study file."""
 
     measure: Sequence[str]
     dumbbell: Dumbbell | Keys
@@ -60,7 +60,7 @@ class Sections(TypedDict, total=False):
 
 
 def find_laws(value: object) -> Iterator[tuple[str, type[CongestionControl]]]:
-    """The congestion controls that flows inside a value were given as classes, with their names."""
+    """Yields the name and class of each congestion control that a flow in `value` was given as a class."""
     match value:
         case Flow():
             yield from value._laws.items()
@@ -76,7 +76,7 @@ def find_laws(value: object) -> Iterator[tuple[str, type[CongestionControl]]]:
 
 
 def to_plain(value: object) -> object:
-    """The value with each model in it as a table of a study file: only keys that were set, units as text."""
+    """The value with each model as a table of a study file: only the keys that were set, units as text."""
     match value:
         case BaseModel():
             return value.model_dump(mode="json", by_alias=True, exclude_unset=True)

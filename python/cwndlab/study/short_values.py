@@ -1,4 +1,4 @@
-"""Converts values of the short forms to those of the full form."""
+"""Converts values of the short forms to values of the full form."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ N = TypeVar("N", int, float)
 Raw: TypeAlias = dict[str, Any]
 
 
-#: The longest round trip that TCP can measure: half of what timestamps of 32 bits count in microseconds.
+#: The longest round trip (ns) that TCP can measure: half the range of 32-bit timestamps in microseconds.
 MAX_RTT = (1 << 31) * 1000
 
 
 def check_round_trip(rtt: int | Raw | Sequence[int | Raw], at: KeyPath) -> None:
-    """StudyError for a round trip that TCP cannot measure."""
+    """StudyError if a round trip (ns) is longer than TCP can measure."""
     values = [rtt] if isinstance(rtt, int | dict) else rtt
     longest = max((value for value in values if isinstance(value, int)), default=0)
     if longest > MAX_RTT:
@@ -29,14 +29,14 @@ def check_round_trip(rtt: int | Raw | Sequence[int | Raw], at: KeyPath) -> None:
 
 
 def longest_round_trip(rtts: Sequence[int | Raw | Sequence[int | Raw]]) -> int | None:
-    """The longest of these round trips (ns); None if one of them changes during the run."""
+    """The longest of these round trips (ns); None if a round trip changes during the run."""
     values = [value for rtt in rtts for value in (rtt if isinstance(rtt, list) else [rtt])]
     fixed = [value for value in values if isinstance(value, int)]
     return max(fixed) if len(fixed) == len(values) else None
 
 
 def round_trip_steps(rtt: Raw, at: KeyPath) -> Mapping[str, str]:
-    """A round trip that changes: time -> round-trip time; StudyError if it is invalid."""
+    """The steps of a round trip that changes: time -> round-trip time; StudyError if they are invalid."""
     steps = rtt.get("at")
     if not isinstance(steps, dict) or "0s" not in steps:
         right = 'write rtt = { at = { "0s" = "40ms", "20s" = "80ms" } }'
@@ -50,7 +50,7 @@ def round_trip_steps(rtt: Raw, at: KeyPath) -> Mapping[str, str]:
 
 
 def halve_round_trip(rtt: int | Raw, at: KeyPath) -> str | Raw:
-    """Half of a round-trip time, of each value if it changes."""
+    """Half of a round-trip time, as text; for one that changes, its table with every value halved."""
     if isinstance(rtt, int):
         return time_text(rtt // 2)
     if "trace" in rtt:
@@ -62,22 +62,22 @@ def halve_round_trip(rtt: int | Raw, at: KeyPath) -> str | Raw:
 
 
 def own_name(flows: str) -> str:
-    """The name of a group of flows in names of axes and parameters, which have no - and +."""
+    """The name of a group of flows as part of an axis's or parameter's name, which has no - or +."""
     return flows.replace("-", "_").replace("+", "_")
 
 
 def quantity_text(value: N | Raw, write: Callable[[N], str]) -> str | Raw:
-    """A quantity as text; one that changes over time as the table that it is."""
+    """A quantity as text; a quantity that changes over time stays a table."""
     return value if isinstance(value, dict) else write(value)
 
 
 def interval_texts(down: Sequence[Sequence[int]]) -> list[list[str]]:
-    """Intervals of time as texts."""
+    """Intervals in ns as pairs of texts."""
     return [[time_text(edge) for edge in interval] for interval in down]
 
 
 def value_labels(values: Sequence[str | Raw]) -> list[str]:
-    """The names of an axis's values; those of one kind by their other keys, too: "codel", "codel ecn"."""
+    """Names for an axis's values; values of the same kind are distinguished by other keys: "codel ecn"."""
     kinds = [_value_label(value) for value in values]
     labels = kinds.copy()
     for k, value in enumerate(values):
@@ -89,7 +89,7 @@ def value_labels(values: Sequence[str | Raw]) -> list[str]:
 
 
 def _value_label(value: str | Raw) -> str:
-    """The name of a value that may change over time: "100Mbps to 10Mbps every 200ms"."""
+    """The name of one value; for a value that changes, such as "100Mbps to 10Mbps every 200ms"."""
     if isinstance(value, str):
         return value
     steps = value.get("at")
@@ -100,7 +100,7 @@ def _value_label(value: str | Raw) -> str:
 
 
 def highest_rate(rate: int | Raw) -> int:
-    """The highest rate of a value that may change over time; 0 for a trace."""
+    """The highest rate (bit/s) of a value that may change over time; 0 for a trace."""
     if isinstance(rate, int):
         return rate
     steps = rate.get("at", {})
@@ -108,7 +108,7 @@ def highest_rate(rate: int | Raw) -> int:
     try:
         return max(map(parse_zero_rate, rates), default=0)
     except ValueError:
-        return 0  # the check of the full form reports it
+        return 0  # the check of the full form reports the error
 
 
 def tidy(value: float) -> int | float:
@@ -118,12 +118,12 @@ def tidy(value: float) -> int | float:
 
 
 def limit_text(buffer: float | str) -> str:
-    """A buffer as the limit of a queue."""
+    """A buffer as the limit of a queue: a number is in BDP."""
     return buffer if isinstance(buffer, str) else f"{text(tidy(buffer))}BDP"
 
 
 def with_shaper(shaper: Raw | None, queue: Raw) -> Raw:
-    """The table of a queue, behind a shaper if there is one, whose own FIFO replaces plain drop-tail."""
+    """The table of a queue, put behind a shaper unless that is None; the shaper's FIFO replaces drop-tail."""
     if shaper is None:
         return queue
     fifo = queue.keys() == {"kind", "limit"} and queue["kind"] == "drop-tail"
@@ -133,10 +133,10 @@ def with_shaper(shaper: Raw | None, queue: Raw) -> Raw:
 def queue_table(
     queue: str | Mapping[str, Any] | None, limit: str, mark_above: str | None = None, given: str | None = None
 ) -> Raw:
-    """The table of a queue that is given by its kind, its table, or the length from which it marks.
+    """The table of a queue from its kind, its table, or the length above which it marks packets.
 
-    RED with equal thresholds on the current queue length is DCTCP's marking (RFC 8257, section 3.1). CAKE has
-    a default limit for its round-trip time, which applies unless a buffer is `given`; a kernel's has its own.
+    RED with equal thresholds on the current queue length is DCTCP's marking (RFC 8257, section 3.1). CAKE and
+    kernel queues have their own limits; for CAKE, a buffer that is `given` takes precedence.
     """
     if mark_above is not None:
         step = {"min_th": mark_above, "max_th": mark_above, "w_q": 1.0, "ecn": True, "hard_drop": False}
@@ -148,7 +148,7 @@ def queue_table(
 
 
 def start_text(start: int | Drawn) -> str | Raw:
-    """The start of flows in the full form."""
+    """The start of flows in the full form: a time, or the interval from which it is drawn."""
     return {"uniform": list(start.uniform)} if isinstance(start, Drawn) else time_text(start)
 
 
@@ -158,5 +158,5 @@ def host_names(name: str) -> tuple[str, str]:
 
 
 def owner_text(name: str, suffix: str) -> str:
-    """The end of an axis's title that names its flows; empty if the axis is the whole network's."""
+    """The end of an axis's title that names the axis's flows; "" for an axis of the whole network."""
     return f" of {name.removesuffix(suffix)}" if name.endswith(suffix) else ""

@@ -1,6 +1,6 @@
-"""The keys of `[dumbbell]`, `[parking_lot]` and `measure`: short forms that `expand` writes out in full.
+"""The short forms as models: `[dumbbell]`, `[parking_lot]`, `[leaf_spine]` and `measure`.
 
-A list where one value would do is an axis: `buffer = [0.5, 1, 2]` runs the study with each.
+A list in place of a single value becomes an axis: `buffer = [0.5, 1, 2]` runs the study with each value.
 """
 
 import tomllib
@@ -23,9 +23,9 @@ T = TypeVar("T")
 #: The sections that describe a network in short form.
 NETWORKS = ("dumbbell", "parking_lot", "leaf_spine")
 _PRESETS = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
-#: For each preset, by name, the keys of a network that it sets.
+#: For each preset, the keys of a network that it sets.
 PRESETS: Mapping[str, Mapping[str, Any]] = _PRESETS["networks"]
-#: For each of Flent's tests, by name, its flows.
+#: For each of Flent's tests, its flows.
 TESTS: Mapping[str, list[dict[str, Any]]] = {
     name: [*test["flows"], *([_PRESETS["ping"]] if test["pings"] else [])]
     for name, test in _PRESETS["tests"].items()
@@ -35,11 +35,11 @@ TESTS: Mapping[str, list[dict[str, Any]]] = {
 Buffer = Annotated[float, Field(gt=0)] | str
 Values = Annotated[list[T], Field(min_length=1)]
 QueueKind = str | dict[str, Any]
-#: Values that change at stated times, as a link has them.
+#: A table of values that change at stated times, as a link's key may have.
 Change = Annotated[dict[str, Any], Field(examples=[{"at": {"0s": "100Mbps", "20s": "10Mbps"}}])]
 
 
-#: A parameter or an axis of the study in place of a value.
+#: A reference to a parameter or an axis of the study: "$name".
 Reference = Annotated[str, StringConstraints(pattern=r"^\$[A-Za-z_]\w*$")]
 
 
@@ -50,7 +50,7 @@ class Flow(Strict):
     """A group of flows with the same sender and receiver."""
 
     positional = ("cc",)
-    #: Congestion controls of the user's own that were given as classes.
+    #: The classes of the user's own congestion controls, by name.
     _laws: dict[str, type[CongestionControl]] = PrivateAttr(default_factory=dict)
 
     if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Flow(Strict):
 
     @classmethod
     def name_laws(cls, keys: Mapping[str, object]) -> tuple[dict[str, object], Mapping[str, type]]:
-        """The keys with the names of congestion controls in place of classes, and the classes."""
+        """The keys with each class of a congestion control replaced by its name, and the classes by name."""
         given = keys.get("cc")
         several = given if isinstance(given, list | tuple) else [given]
         for name in several if keys.get("stack") is None else ():
@@ -124,7 +124,7 @@ class Flow(Strict):
 
 
 def _complete(schema: dict[str, Any]) -> None:
-    """In the schema for editors, a preset replaces rate and round-trip time, and a trace the rate."""
+    """Adjusts the schema for editors: a preset replaces rate and round-trip time, a trace the rate."""
     schema["required"] = [key for key in schema["required"] if key not in ("rate", "rtt", "flows")]
     complete = (["preset"], ["rate", "rtt"], ["trace", "rtt"])
     schema["anyOf"] = [{"required": [*keys, flows]} for keys in complete for flows in ("flows", "tests")]
@@ -138,11 +138,11 @@ class Policer(Strict):
 
 
 class Shaper(Policer):
-    """A token bucket that holds back packets for which it has too few tokens (queue `tbf`)."""
+    """A token bucket that delays packets for which it has too few tokens (queue `tbf`)."""
 
 
 class Way(Strict):
-    """What a bottleneck does to the packets of one direction."""
+    """The treatment of packets at a bottleneck in one direction."""
 
     buffer: Buffer | Values[Buffer] | None = Field(
         None, description='in multiples of the BDP, or "100pkt", "64KiB"; default: 1'
@@ -173,19 +173,19 @@ class Way(Strict):
 
     @property
     def has_queue(self) -> bool:
-        """Whether any key of its queue is given."""
+        """Whether any key of the direction's queue is given."""
         return any(key is not None for key in (self.buffer, self.queue, self.mark_above, self.shaper))
 
 
 class Reverse(Way):
-    """The bottleneck in the other direction, where it differs. Without a queue, nothing is dropped there."""
+    """The reverse direction of the bottleneck, if it differs. Without a queue, it drops no packets."""
 
     rate: RateBps | Change | Values[RateBps] | None = Field(None, description="default: as forward")
     delay: TimeNs | Change | None = Field(None, description="in addition to the round-trip time")
 
 
 class Network(Way):
-    """The keys that the short forms of networks have in common."""
+    """The keys that all short forms of networks have."""
 
     model_config = ConfigDict(json_schema_extra=_complete)
 
@@ -236,17 +236,17 @@ class Network(Way):
 
 
 class Dumbbell(Network):
-    """Groups of senders and receivers around one bottleneck."""
+    """Groups of senders and receivers on both sides of one bottleneck."""
 
 
 class ParkingLot(Network):
-    """Several bottlenecks in a row: `flows` pass all of them, `cross` flows one each."""
+    """Several bottlenecks in a row: `flows` pass all of them, each flow in `cross` passes one."""
 
     hops: Annotated[int, Field(ge=2, le=100)] = Field(3, description="bottlenecks in a row")
     cross: list[Flow] = Field([], description="groups of flows at every hop")
 
 
-#: Who sends to whom in a fabric.
+#: Which hosts of a fabric send to which.
 Pattern = Literal["permutation", "shuffle", "incast"]
 
 
@@ -261,7 +261,7 @@ class FabricFlow(Flow):
 
 
 class LeafSpine(Network):
-    """Hosts below leaves, each leaf with a link to each spine; a hash spreads connections over the spines."""
+    """Hosts on leaf switches, each with a link to every spine; a hash spreads connections over the spines."""
 
     leaves: Annotated[int, Field(ge=2, le=1000)] = Field(2, description="switches with hosts")
     spines: Annotated[int, Field(ge=1, le=64)] = Field(2, description="switches that join the leaves")
@@ -269,12 +269,12 @@ class LeafSpine(Network):
     uplink_rate: RateBps | Values[RateBps] | None = Field(
         None, description="of leaf to spine; default: `rate`, that of hosts"
     )
-    # A model is not changed after it is made, so narrower items are safe.
+    # Models are immutable, so the narrower type of items is safe.
     flows: Values[FabricFlow] = Field(description="the groups of flows")  # type: ignore[assignment]
 
 
 class Short(Strict):
-    """The sections of a study file that are written out in full before it is read."""
+    """The sections of a study file that are expanded before the study is read."""
 
     dumbbell: Dumbbell | None = Field(
         None, description="groups of senders and receivers around one bottleneck, in short form"

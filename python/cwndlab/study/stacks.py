@@ -18,14 +18,14 @@ from . import knobs
 
 @cache
 def names() -> tuple[str, ...]:
-    """The stacks of this build."""
+    """The names of the stacks in this build."""
     kinds = json.loads(_core.kinds())["stack"].get("oneOf", [])
     return tuple(kind["properties"]["stack"]["const"] for kind in kinds)
 
 
 @cache
 def congestion_controls(stack: str) -> tuple[str, ...]:
-    """The congestion controls of a stack of this build."""
+    """The names of a stack's congestion controls."""
     kinds = json.loads(_core.kinds())["stack"]
     (kind,) = (option for option in kinds["oneOf"] if option["properties"]["stack"]["const"] == stack)
     laws = kinds["$defs"][kind["properties"]["cc"]["$ref"].rsplit("/", 1)[1]]
@@ -33,7 +33,7 @@ def congestion_controls(stack: str) -> tuple[str, ...]:
 
 
 def table(stack: str, given: Mapping[str, Any], at: KeyPath) -> dict[str, Any]:
-    """The scenario's table for a group of this stack."""
+    """The scenario's table for a TCP group that uses this stack."""
     if "window_law" in given:
         right = f"write cc = {given['window_law']!r}"
         raise problem_at((*at, "window_law"), f"{stack} has no knobs of TCP", right)

@@ -19,10 +19,10 @@ from .validate import leave_out, validate
 from .values import label
 from .windows import resolve_windows
 
-#: The sections whose keys axes and --set may change.
+#: The sections whose keys axes and `--set` may change.
 SETTABLE = (*schema.MODEL_SECTIONS, "parameters")
 
-#: A path that an axis wrote to, the axis's key, and the value.
+#: A path that an axis has set, the axis's dotted key, and the value.
 Written = tuple[KeyPath, str, schema.Scalar]
 AxisSetting = schema.Axis | schema.Sensitivity
 T = TypeVar("T")
@@ -30,13 +30,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class StudySpec:
-    """A study's document, and what `cwndlab.study.building` derives from it."""
+    """A study's document, with the tables and sections that `cwndlab.study.building` derives from it."""
 
     document: Document
     catalogue: Catalogue = field(repr=False, hash=False)
-    #: The tables with short forms written out and changes made.
+    #: The tables with short forms expanded and changes applied.
     raw: Mapping[str, Any] = field(repr=False, compare=False)
-    #: Path in `raw` -> path in the file, for parts that short forms were expanded to.
+    #: Path in `raw` -> path in the file, for parts that a short form was expanded to.
     origins: Mapping[KeyPath, KeyPath] = field(repr=False, compare=False)
     outline: schema.Outline = field(repr=False, compare=False)
     claims: schema.Claims = field(repr=False, compare=False)
@@ -63,7 +63,7 @@ class StudySpec:
 
     @property
     def laws(self) -> Mapping[str, LawCode]:
-        """Congestion controls of the user's own."""
+        """The user's own congestion controls, by name."""
         return self.catalogue.laws
 
     @property
@@ -78,7 +78,7 @@ class StudySpec:
 
     @cached_property
     def base(self) -> schema.Model:
-        """The model of the first cell, for what does not depend on the cell (run, probes)."""
+        """The model of the first cell, for sections that are the same in all cells (run, probes)."""
 
         def checked(model: schema.Model) -> schema.Model:
             resolve_windows(model, self.outline.quantities)
@@ -87,7 +87,7 @@ class StudySpec:
         return self.with_model(self.first, checked)
 
     def model(self, values: Mapping[str, schema.Scalar]) -> schema.Model:
-        """The model of the cell with these axis values; StudyError says what in it is wrong."""
+        """The model of the cell with these axis values; StudyError if it is invalid."""
         return self.with_model(values, lambda model: model)
 
     def with_model(
@@ -95,7 +95,7 @@ class StudySpec:
         values: Mapping[str, schema.Scalar],
         then: Callable[[schema.Model], T],
     ) -> T:
-        """The result of `then` for a cell's model; every error gets the file, line and name of its key."""
+        """The result of `then` for a cell's model. Every error gets the file, line and name of its key."""
         raw = {key: _copied(self.raw[key]) for key in SETTABLE if key in self.raw}
         written: list[Written] = []
         settings: list[tuple[str, AxisSetting]] = [
@@ -126,7 +126,7 @@ class StudySpec:
             raise findings.error() from None
 
     def locate_refusal(self, error: StudyError, values: Mapping[str, schema.Scalar]) -> StudyError:
-        """An error that the engine reports for a cell's scenario, at its key in the study."""
+        """An error that the engine reports for a cell's scenario, with the place of its key in the study."""
 
         def refuse(model: schema.Model) -> StudyError:
             raise error
@@ -156,7 +156,7 @@ def _copied(value: Any) -> Any:
 def _find_more(
     sections: Mapping[str, Any], first: StudyError, then: Callable[[schema.Model], object]
 ) -> list[StudyError]:
-    """Further errors in a cell, found after the keys with the first errors are left out."""
+    """Further errors in a cell, found by validating it again without the keys of the first errors."""
     rest, paths = _copied(sections), [other.path or () for other in (first, *first.others)]
     for path in paths:
         leave_out(rest, path)
@@ -175,7 +175,7 @@ def _find_more(
 
 
 def _at(tables: Any, path: KeyPath) -> Any:
-    """The value at a path; None if there is none."""
+    """The value at a path of the tables; None if there is none."""
     for step in path:
         if isinstance(tables, Mapping):
             tables = tables.get(step)
@@ -192,7 +192,7 @@ def _nested(inner: KeyPath, other: KeyPath) -> bool:
 
 
 def _blamed(error: StudyError, place: Place, written: Sequence[Written]) -> StudyError:
-    """An error in a cell's model, at its key or at the axis that set the value."""
+    """An error in a cell's model with a place: its key, or the axis that set the value there."""
     for path, key, value in reversed(written):
         if error.path and _nested(error.path, path):
             problem = f"{error.problem} (in {dotted_key(place.raw, error.path)}, set by {key} = {value!r})"
@@ -201,7 +201,7 @@ def _blamed(error: StudyError, place: Place, written: Sequence[Written]) -> Stud
 
 
 def assignments(axis: AxisSetting, value: schema.Scalar) -> list[tuple[str, Any]]:
-    """The dotted keys that an axis value sets, and to what."""
+    """The dotted keys that an axis value sets, each with its new value."""
     sets = [axis.sets] if isinstance(axis.sets, str) else list(axis.sets or [])
     pairs: list[tuple[str, Any]] = [(key, value) for key in sets]
     return pairs + list(axis.settings.get(label(value), {}).items())
@@ -215,9 +215,9 @@ def place_in(document: Document, raw: Mapping[str, Any], origins: Mapping[KeyPat
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The congestion controls that a study can name next to the engine's."""
+    """The congestion controls that a study can name besides those of the engine."""
 
-    #: Congestion controls of the user's own, by their names in the study; a study file cannot define them.
+    #: The user's own congestion controls by name; a study file cannot define them.
     laws: Mapping[str, LawCode] = field(default_factory=dict)
-    #: The names of the congestion controls of the kernels that could run the study.
+    #: Returns the names of the congestion controls of the kernels that can run the study.
     kernel_laws: Callable[[], Collection[str]] = field(default=frozenset, repr=False, compare=False)

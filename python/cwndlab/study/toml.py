@@ -1,4 +1,4 @@
-"""Writes tables as TOML: the study as run, when it was changed or built in code."""
+"""Writes tables as TOML: the study file of a study that was changed or built in code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-#: A table that is longer on one line gets a heading in place of braces.
+#: The longest line for an inline table; longer tables get a heading.
 LONGEST_LINE = 110
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
@@ -21,7 +21,7 @@ def dumps(tables: Mapping[str, Any]) -> str:
 
 def _table(table: Mapping[str, Any], at: list[str], lines: list[str]) -> None:
     tables = {key: value for key, value in table.items() if isinstance(value, Mapping) or _is_tables(value)}
-    # All inner tables are inline or none is: those with headings come last, and the order of axes matters.
+    # Inner tables are all inline or all with headings, which come last: the order of axes matters.
     inline = bool(at) and all(len(line(*item)) <= LONGEST_LINE for item in tables.items())
     nested: list[tuple[str, Any]] = []
     for key, value in table.items():
@@ -48,7 +48,7 @@ def _is_tables(value: Any) -> bool:
 
 
 def line(key: str, value: Any) -> str:
-    """A key and its value on one line."""
+    """A line of TOML with a key and its value."""
     return f"{_key(key)} = {_value(value)}"
 
 
@@ -75,5 +75,5 @@ def _value(value: Any) -> str:
 
 
 def _text(value: str) -> str:
-    """A basic string: JSON's escapes are valid in TOML; DEL is escaped in addition."""
+    """A TOML string: JSON's escapes are valid in TOML, but DEL must be escaped, too."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

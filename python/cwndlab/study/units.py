@@ -1,4 +1,4 @@
-"""Quantities with units, as types of the schema. The Rust crate `cwndlab-units` parses their texts."""
+"""Types of the schema for quantities with units. The Rust crate `cwndlab-units` parses their texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cwndlab.base.errors import StudyError, nearest
 
 
 def _parse(value: object, parse: Callable[[str], int], kind: str, example: str) -> int:
-    """The integer that `parse` reads; ValueError says what would be right, and names the nearest unit."""
+    """The integer that `parse` reads from a text; ValueError with an example, or the nearest unit."""
     if not isinstance(value, str):
         raise ValueError(
             f'{value!r} is not a {kind}; write a number and its unit in quotes, like "{example}"'
@@ -33,29 +33,29 @@ def _parse(value: object, parse: Callable[[str], int], kind: str, example: str) 
 
 
 def parse_time(value: object) -> int:
-    """Nanoseconds of "50ms"; ValueError says what would be right."""
+    """The nanoseconds in a text like "50ms"; ValueError with the remedy."""
     return _parse(value, _core.parse_time, "time", "50ms")
 
 
 def parse_rate(value: object) -> int:
-    """Bits per second of "1.5Mbps" (decimal prefixes)."""
+    """The bits per second in a text like "1.5Mbps" (decimal prefixes); ValueError for 0."""
     if (rate := _parse(value, _core.parse_rate, "rate", "1.5Mbps")) == 0:
         raise ValueError("a rate must be above 0bps")
     return rate
 
 
 def parse_zero_rate(value: object) -> int:
-    """Bits per second, as `parse_rate` reads them; the rate may be 0."""
+    """The bits per second in a text, which may be 0."""
     return 0 if isinstance(value, str) and re.fullmatch(r"0+\s*[A-Za-z/]+", value) else parse_rate(value)
 
 
 def parse_bytes(value: object) -> int:
-    """Bytes of "64KiB"."""
+    """The bytes in a text like "64KiB"."""
     return _parse(value, _core.parse_bytes, "size", "1460B")
 
 
 def parse_share(value: object) -> float:
-    """0.02 for "2%"."""
+    """The share in a text like "2%": 0.02."""
     try:
         kind, share = _core.parse_quantity(value) if isinstance(value, str) else ("", 0.0)
     except ValueError:
@@ -71,8 +71,8 @@ def text_schema(example: str, what: str) -> Any:
 
 
 def _writer(digits: int, zero: str, **units: int) -> Callable[[int], str]:
-    """Makes the function that writes an integer in the largest of these units in which it has at most
-    `digits` digits after the point; 0 is written as `zero`.
+    """Returns a function that writes an integer as text, in the largest of these units for which it has at
+    most `digits` digits after the point; 0 is written as `zero`.
     """
 
     def write(value: int) -> str:
@@ -84,7 +84,7 @@ def _writer(digits: int, zero: str, **units: int) -> Callable[[int], str]:
 
 
 def share_text(share: float) -> str:
-    """A share as a percentage."""
+    """A share as text: "2%" for 0.02."""
     return f"{100 * share:.12g}%"
 
 
@@ -92,7 +92,7 @@ time_text = _writer(3, "0s", s=1_000_000_000, ms=1_000_000, us=1000, ns=1)
 rate_text = _writer(3, "0bps", Gbps=1_000_000_000, Mbps=1_000_000, kbps=1000, bps=1)
 size_text = _writer(0, "0B", MB=1_000_000, kB=1000, B=1)
 AS_PERCENTAGE = PlainSerializer(share_text, return_type=str)
-#: A share, held as a number.
+#: A share between 0 and 1, written as a percentage.
 Share = Annotated[float, BeforeValidator(parse_share), AS_PERCENTAGE, text_schema("2%", "a percentage")]
 TimeNs = Annotated[
     int,
@@ -115,7 +115,7 @@ SizeBytes = Annotated[
 
 
 def parse_seconds(value: object) -> float:
-    """Seconds of "15s", or of a number that is in seconds already."""
+    """The seconds in a text like "15s"; a number is in seconds already."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         if not 0 <= value < float("inf"):
             raise ValueError(f'{value!r} is not a time of the run; write for instance "15s"')
@@ -124,12 +124,12 @@ def parse_seconds(value: object) -> float:
 
 
 def seconds(name: str, value: object) -> float:
-    """Seconds of an argument of this name; StudyError says what would be right."""
+    """The seconds of an argument, which a StudyError names if its value is invalid."""
     try:
         return parse_seconds(value)
     except ValueError as error:
         raise StudyError(str(error), key=name) from None
 
 
-#: A time, held in seconds.
+#: A number of seconds, written as a time with a unit.
 Seconds = Annotated[float, BeforeValidator(parse_seconds), text_schema("15s", "a time: ns us ms s min h")]

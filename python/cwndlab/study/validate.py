@@ -1,4 +1,4 @@
-"""Turns pydantic's errors into ones that say where, what is wrong, and what would be right."""
+"""Turns pydantic's errors into StudyErrors: where, what is wrong, and what would be right."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class _Found(NamedTuple):
-    """An error of pydantic's in our words."""
+    """An error of pydantic's, reworded."""
 
     path: KeyPath
     problem: str
     right: str | None
-    #: 0 for an unknown key, 1 for a missing key, more for a wrong value; errors of low rank explain others.
+    #: 0 for an unknown key, 1 for a missing key, more for a wrong value; a low rank may explain a higher one.
     rank: int
 
 
-#: The rank of a value of a wrong type, and how its remedy begins.
+#: The rank of a value with a wrong type, and the beginning of its remedy.
 _WRONG_TYPE, _MUST_BE = 4, "it must be "
 
 
 def validate(model: type[M], data: Mapping[str, Any]) -> M:
-    """Returns `data` as the model; raises StudyError with every error found, each with its path."""
+    """`data` as the model; StudyError, with the path of each error, if it is invalid."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
         misfits = [_Found(*_explain(model, data, detail)) for detail in error.errors(include_url=False)]
     except RecursionError:
         raise problem_at((), "it is nested too deeply") from None
-    # An error may follow from one before it, as those of a union's other branches do.
+    # An error may follow from an earlier one, as do the errors of a union's other branches.
     misfits.sort(key=lambda item: (item.rank, -len(item.path)))
     causes: list[_Found] = []
     for item in misfits:
@@ -51,7 +51,7 @@ def validate(model: type[M], data: Mapping[str, Any]) -> M:
 
 
 def _alternatives(item: _Found, misfits: Sequence[_Found]) -> str | None:
-    """What would be right; for a wrong type, the types of all branches of its union."""
+    """The remedy of an error; for a wrong type, the types of all branches of the union."""
     if item.rank != _WRONG_TYPE:
         return item.right
     same = [misfit for misfit in misfits if misfit.rank == _WRONG_TYPE and misfit.path == item.path]
@@ -60,7 +60,7 @@ def _alternatives(item: _Found, misfits: Sequence[_Found]) -> str | None:
 
 
 def validate_at(place: Place, model: type[M]) -> M:
-    """The tables of a `Place`, validated as the model; errors name the file, line and key."""
+    """The tables of a `Place` as the model; errors have the file, line and key."""
     try:
         return validate(model, place.raw)
     except StudyError as error:
@@ -68,8 +68,8 @@ def validate_at(place: Place, model: type[M]) -> M:
 
 
 def _explains(cause: _Found, item: _Found) -> bool:
-    """Whether an error follows from a cause: one path contains the other, or `cause` is an unknown key next
-    to the missing key of `item`, which it may have meant.
+    """Whether an error follows from `cause`: one path contains the other, or `cause` is an unknown key that
+    was probably meant as the missing key of `item`.
     """
     shorter = min(len(cause.path), len(item.path))
     if cause.path[:shorter] == item.path[:shorter]:
@@ -91,7 +91,7 @@ _UNITS = {
 }
 
 
-#: Keys until version 0.2, by model and name, and what to write in their place in a table.
+#: Keys until version 0.2, by model and key, with the function that writes their replacement.
 _FORMER: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], str]] = {
     ("Quantity", "phase"): lambda table: f'window = "{table["phase"]}"',
     ("Quantity", "whole_run"): lambda table: 'window = "run"',
@@ -103,7 +103,7 @@ _FORMER: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], str]] = {
 
 
 def _write_expression(table: Mapping[str, Any]) -> str:
-    """A derived quantity whose kind and operands have keys of their own, as an expression."""
+    """The expression of a derived quantity in the former notation: a table with kind and operands."""
     kind, of, by = (table.get(key, key) for key in ("derived", "of", "by"))
     signs = {"sum": "+", "difference": "-", "product": "*"}
     return f"increase({by}, {of})" if kind == "increase" else f"{of} {signs.get(kind, '/')} {by}"
@@ -120,7 +120,7 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[K
             if (replacement := _FORMER.get((candidate.__name__, key))) is not None:
                 return path, f"there is no key {key!r} any more", f"write {replacement(table)}", 0
         keys = [field.alias or name for model in models for name, field in model.model_fields.items()]
-        keys = [name for name in keys if name != key]  # another model of a union may have the key
+        keys = [name for name in keys if name != key]  # another model of a union may have this key
         return path, f"unknown key {key!r}", nearest(key, keys), 0
     if kind == "missing":
         return path, "this key is missing", _example(model, path, data), 1
@@ -170,7 +170,7 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[K
 
 
 def _with_unit(path: KeyPath, given: object) -> str | None:
-    """A small number with the unit to suggest for it; None for other values."""
+    """A small number with its probable unit, as an example; None for other values."""
     unit = _UNITS.get(str(path[-1])) if path else None
     is_small = isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < 10_000
     return f"{given:g}{unit}" if is_small and unit is not None else None
@@ -182,7 +182,7 @@ def _kind(value: object) -> str:
 
 
 def _path_in(data: Any, detail: ErrorDetails) -> KeyPath:
-    """Pydantic's location without the tags of unions that it puts in."""
+    """The path of an error in the data: pydantic's location without the tags of unions."""
     path: list[str | int] = []
     here = data
     location = detail["loc"]
@@ -201,7 +201,7 @@ def _path_in(data: Any, detail: ErrorDetails) -> KeyPath:
 
 
 def _models(annotation: Any) -> list[Any]:
-    """The types that a union or an annotated type allows."""
+    """The types that an annotation allows, with unions resolved."""
     if get_origin(annotation) is Annotated:
         return _models(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
@@ -210,7 +210,7 @@ def _models(annotation: Any) -> list[Any]:
 
 
 def _models_at(model: type[BaseModel], path: Sequence[str | int], data: Any) -> list[type[BaseModel]]:
-    """The models that the value at `path` may have."""
+    """The models that the value at a path may be validated as."""
     here: list[Any] = [model]
     for step in path:
         following: list[Any] = []
@@ -234,7 +234,7 @@ def _step(data: Any, step: str | int) -> Any:
 
 
 def _select_kind(models: list[Any], data: Any) -> list[Any]:
-    """The models of a union that have the data's `kind`; all of them if none has it."""
+    """The models that have the data's `kind`; all models if none has it."""
     kind = data.get("kind", "grid") if isinstance(data, Mapping) else None
     fitting = [
         model
@@ -248,7 +248,7 @@ def _select_kind(models: list[Any], data: Any) -> list[Any]:
 
 
 def _example(model: type[BaseModel], path: KeyPath, data: Any) -> str | None:
-    """The description or an example of a missing key."""
+    """The remedy for a missing key: an example of its value, or its description; None without either."""
     for candidate in _models_at(model, path[:-1], data):
         about = candidate.model_json_schema()["properties"].get(path[-1], {})
         if "examples" in about:
@@ -258,7 +258,7 @@ def _example(model: type[BaseModel], path: KeyPath, data: Any) -> str | None:
     return None
 
 
-#: Values for required keys that do not fit, so that the rest of the study can be checked.
+#: Values that replace invalid values of required keys, so that the rest of the study can be checked.
 STAND_INS: dict[str | int, Any] = {
     "duration": "1h",
     "rate": "1Mbps",
@@ -269,14 +269,14 @@ STAND_INS: dict[str | int, Any] = {
 
 
 def leave_out(given: dict[str, Any], path: KeyPath) -> None:
-    """Removes the key at a path; a key in `STAND_INS` gets a value that fits instead."""
+    """Removes the key at a path; a key in `STAND_INS` gets a valid value instead."""
     if not path:
         return
     key, *further = path
     inside = given.get(str(key))
     index = further[0] if further else None
     entry = None
-    # The index may be too large: an earlier call may have put in the shorter list of `STAND_INS`.
+    # The index may be too large: an earlier call may have set the shorter list of `STAND_INS`.
     if isinstance(inside, list) and isinstance(index, int) and index < len(inside):
         entry = inside[index]
     if isinstance(entry, dict):

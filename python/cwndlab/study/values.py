@@ -1,4 +1,4 @@
-"""Values of axes: how they are written, which are the same, and how a selection names them."""
+"""Values of axes: their text, their equality, and their selection."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ T = TypeVar("T")
 
 
 def text(value: object) -> str:
-    """An axis value as the study writes it; true and false as TOML has them."""
+    """An axis value as text in a study file; booleans as in TOML."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def label(value: object) -> str:
-    """An axis value as it is compared: 1, 1.0 and "1" are one label, and so are true and "true"."""
+    """An axis value as text for comparisons: 1, 1.0 and "1" have one label, and so have true and "true"."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else text(value)
 
 
 def same_value(a: object, b: object) -> bool:
-    """Whether two axis values are the same; selections, grids, `set` and results all use this rule."""
+    """Whether two axis values are equal; selections, grids, `set` and results all use this rule."""
     return label(a) == label(b)
 
 
 def is_among(value: object, values: Iterable[object]) -> bool:
-    """Whether an axis value is the same as one of these."""
+    """Whether an axis value equals one of these."""
     return any(same_value(value, other) for other in values)
 
 
 def as_list(value: Any) -> list[Any]:
-    """The values of a collection or array as a list; a single value, text or a mapping as a list of one."""
+    """The values of a collection or array as a list; a single value, text or mapping as a list of one."""
     if hasattr(value, "__array__"):  # an array of numpy, pandas or xarray
         value = value.__array__().tolist()
     single = isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
@@ -42,7 +42,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def select_values(wanted: Any, choices: Iterable[object], unit: str | None) -> list[Any]:
-    """The values that a selection names: one, several, or those in a slice, which includes both ends."""
+    """The values that a selection names: one, several, or a slice of `choices`, both ends included."""
     if not isinstance(wanted, slice):
         return as_list(wanted)
     inf = float("inf")
@@ -54,13 +54,13 @@ def select_values(wanted: Any, choices: Iterable[object], unit: str | None) -> l
 
 
 def find_value(item: object, choices: Collection[T], unit: str | None) -> T | None:
-    """The choice that a selection means by 10, "10", "10.0" or "10Mbps"; None if there is no such choice."""
+    """The choice that a selection names as 10, "10", "10.0" or "10Mbps"; None if there is no such choice."""
     written, value = parse(item, unit)
     return next((v for v in choices if same_value(v, written) or same_value(v, value)), None)
 
 
 def parse(item: object, unit: str | None) -> tuple[str, Any]:
-    """An axis value as text ("41ms" is converted to the unit of the axis), and the value of that text."""
+    """An axis value as text ("41ms" is converted to the axis's unit), and the value of that text."""
     written = text(item).strip()
     match = re.fullmatch(r"([-+.\deE]+)\s*([^\d\s.]+)", written)
     if match is not None and unit is not None:
@@ -72,7 +72,7 @@ def parse(item: object, unit: str | None) -> tuple[str, Any]:
 
 
 def toml_value(value: Any) -> Any:
-    """Text that reads as a TOML value is that value; anything else stays as it is."""
+    """The value of a text that is a valid TOML value; anything else is returned unchanged."""
     if not isinstance(value, str):
         return value
     try:

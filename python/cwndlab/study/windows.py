@@ -1,4 +1,4 @@
-"""The windows of time that metrics read, by name."""
+"""The windows of time in which metrics are measured, by name."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from .units import parse_time
 
 
 def resolve_windows(model: schema.Model, quantities: Sequence[schema.Quantity]) -> dict[str, list[int]]:
-    """Start and end in nanoseconds of each window of a cell.
-
-    StudyError if one does not fit into the run.
-    """
+    """Start and end (ns) of each window of a cell; StudyError if a window does not fit into the run."""
     run = model.run
     if run.duration == 0:
         raise problem_at(("run", "duration"), "a run of no time shows nothing", 'write for instance "60s"')
@@ -46,9 +43,9 @@ def resolve_windows(model: schema.Model, quantities: Sequence[schema.Quantity]) 
 
 
 def _intervals(start: int, end: int, interval: object, at: KeyPath) -> dict[str, list[int]]:
-    """Windows with the edges of all intervals, because the engine keeps counters at the edges of windows."""
+    """Windows whose edges are those of all intervals: the engine records counters at edges of windows."""
     if not isinstance(interval, int | float) or isinstance(interval, bool) or not interval > 0:
-        return {}  # the check of the metric's options reports it
+        return {}  # the check of the metric's options reports the error
     edges = interval_edges(start, end, interval, (*at, "interval"))
     pairs = list(itertools.pairwise(edges))
     return {f"{a} to {b} ns": [a, b] for a, b in [*pairs[::2], *pairs[-1:]]}
