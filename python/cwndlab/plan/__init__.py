@@ -1,1 +1,1 @@
-"""The plan of a study: axes, cells, replicates; each cell compiled to the engine's scenario."""
+"""The plan of a study: its cells, compiled to the engine's scenarios, and the replicates of each cell."""

@@ -27,11 +27,11 @@ from .probes import switch_on
 from .routes import shortest_path
 from .scenario import Compiled, not_finite, origin
 
-#: The size of a packet by which a queue's limit is converted between bytes and packets.
+#: The packet size, in bytes, for converting a queue's limit between bytes and packets.
 PACKET_BYTES = 1500
-#: The largest number of traffic entries of a scenario, in which each instance has its own.
+#: The largest number of traffic entries of a scenario, where each instance is an entry.
 MAX_INSTANCES = 200_000
-#: The largest number of links of a scenario, which has one for each direction.
+#: The largest number of links of a scenario, where each direction is a link.
 MAX_LINKS = 100_000
 
 
@@ -41,9 +41,9 @@ def compile_model(
     quantities: Sequence[schema.Quantity],
     catalogue: Catalogue,
 ) -> Compiled:
-    """The scenario of a model, with the windows of the quantities and the probes that they need.
+    """The scenario of a model, with the windows and the probes that the quantities need.
 
-    `catalogue` has the window laws that the engine lacks. StudyError with all that is wrong with the model.
+    `catalogue` has the window laws that the engine lacks. StudyError with all errors in the model.
     """
     compiled = _Compiler(model, folder, catalogue).compile(resolve_windows(model, quantities))
     switch_on(compiled.scenario, model, quantities)
@@ -55,7 +55,7 @@ def compile_model(
 
 @lru_cache(maxsize=64)
 def _read_profile(name: str) -> tuple[Mapping[str, Any], knobs.Choices]:
-    """A profile's configuration, and the choices of its knobs. All cells share them; do not change them."""
+    """A profile's configuration and the choices of its knobs, shared by all cells: not to be changed."""
     return json.loads(_core.tcp_profile(name)), knobs.Choices(**json.loads(_core.tcp_choices(name)))
 
 
@@ -66,21 +66,21 @@ class _Compiler:
         self.folder = folder
         self.nodes = {name: index for index, name in enumerate(model.topology.nodes)}
         self.links: list[dict[str, Any]] = []
-        self.first_delay: list[int] = []  # each direction's delay at the start of the run, ns
+        self.first_delay: list[int] = []  # delay of each direction at the start of the run, in ns
         self.directions: dict[str, int] = {}
         self.leaving: list[list[int]] = [[] for _ in model.topology.nodes]
-        self.limits: list[tuple[int, float]] = []  # links whose limit is a multiple of the BDP
+        self.limits: list[tuple[int, float]] = []  # index and multiple of links whose limit is in BDPs
         self.origins: dict[str, KeyPath] = {
             "duration_ns": ("run", "duration"),
             "probes": ("probes",),
             "probes.queue_interval_ns": ("probes", "queue_interval"),
         }
         self.tcp_groups: list[dict[str, Any]] = []
-        #: The groups of QUIC stacks, as the engine takes them.
+        #: The engine's table of each TCP group that uses a QUIC stack.
         self.stacks: dict[str, dict[str, Any]] = {}
         self.reach: dict[tuple[int, int], list[int] | None] = {}
         self.wrong = Findings()
-        #: Whether every link compiled. Without all links, missing paths would be false errors.
+        #: Whether every link compiled. If not, paths are not checked: missing ones would be false errors.
         self.joined = True
 
     def compile(self, windows: Mapping[str, list[int]]) -> Compiled:
@@ -193,8 +193,8 @@ class _Compiler:
         return table | red.thresholds(table, levels, given.get("unit"), at)
 
     def _room(self, kind: str, limit: str, index: int, at: KeyPath) -> dict[str, Any]:
-        """The keys of a queue's limit, in bytes or packets. For a multiple of the BDP the limit is 0 until
-        `_bdp` sets it.
+        """The keys of a queue's limit, in bytes or packets. A multiple of the BDP is entered as 0, which
+        `_bdp` replaces.
         """
         try:
             counts, value = parse_quantity(limit)
@@ -239,7 +239,7 @@ class _Compiler:
 
     @staticmethod
     def _limit(kind: str, size: int) -> dict[str, Any]:
-        """The keys of a limit of `size` bytes; in packets, rounded up, for queues that count only packets."""
+        """The keys of a limit of `size` bytes; rounded up to packets for queues that count only packets."""
         if kind in PACKET_QUEUES:
             return {"limit": -(-size // PACKET_BYTES)}
         if kind == "cake":
@@ -280,11 +280,11 @@ class _Compiler:
             raise problem_at((*at, "profile"), f'there is no profile "{name}"', right) from None
 
     def _tcp(self) -> dict[str, int]:
-        """Compiles the TCP groups; the index of each group's configuration, by the group's name."""
+        """Compiles the TCP groups. Returns the index of each group's configuration, by the group's name."""
         default = self.model.tcp
         profile, choices = self._profile(default.profile, ("tcp",))
         base, sound = profile, False
-        with self.wrong:  # after an error here, the groups' own knobs are still checked
+        with self.wrong:  # after an error, the groups' own knobs are still checked
             base, sound = self._configured(profile, default.knobs(), ("tcp",), choices), True
         groups = {"default": self._group(base, ("tcp",))}
         inheriting = [base]
@@ -308,7 +308,7 @@ class _Compiler:
     def _configured(
         self, start: Mapping[str, Any], given: Mapping[str, Any], at: KeyPath, choices: knobs.Choices
     ) -> dict[str, Any]:
-        """A configuration changed by a group's knobs, including its congestion control."""
+        """The configuration `start` with a group's knobs, including its congestion control."""
         own = {name: law.knob for name, law in self.laws.items()}
         if congestion.is_unknown(given, own):
             own = {name: kernel_knob(name) for name in self.kernel_laws()} | own
@@ -321,9 +321,9 @@ class _Compiler:
     def _check_effect(
         self, configs: Sequence[Mapping[str, Any]], given: Mapping[str, Any], at: KeyPath
     ) -> None:
-        """Rejects a knob that the study sets if it has no effect in any of these configurations.
+        """StudyError if a knob that the study sets has no effect in any of these configurations.
 
-        Knobs set by the profile may have no effect.
+        Knobs that the profile sets may have no effect.
         """
         try:
             idle = [dict(_core.tcp_without_effect(json.dumps(config))) for config in configs]
@@ -407,7 +407,7 @@ class _Compiler:
     def _instances(
         self, entry: schema.Traffic, at: KeyPath, shared: Mapping[str, Any], traffic: list[dict[str, Any]]
     ) -> None:
-        """Adds an entry's instances to `traffic`: `shared` keys, and for each its ends, name and start."""
+        """Adds an entry's instances to `traffic`: each has the `shared` keys and its name, ends and start."""
         clients, servers = (
             [self._node(name, (*at, key)) for name in ([end] if isinstance(end, str) else end)]
             for key, end in (("client", entry.client), ("server", entry.server))

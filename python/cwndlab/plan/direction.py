@@ -1,4 +1,4 @@
-"""One direction of a link: keys that the study gives for the direction, otherwise those of the link."""
+"""One direction of a link: the direction's own keys take precedence over the link's."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,21 +9,21 @@ from cwndlab.study.changes import DelayTrace, RateTrace, capacity, propagation
 
 
 class DirectionParts(NamedTuple):
-    """Rate, delay and impairments of one direction, and where in the study they were written."""
+    """Rate, delay and impairments of one direction, with their paths in the study."""
 
     rate_bps: int
-    #: The changes of the rate over time, as the engine takes them; None if it does not change.
+    #: The engine's table of changes of the rate; None for a constant rate.
     capacity: dict[str, Any] | None
-    #: The smallest delay. If the delay changes, an impairment adds the rest.
+    #: The smallest delay (ns). If the delay changes, an impairment adds the excess.
     delay_ns: int
     first_delay_ns: int
     impairments: list[dict[str, Any]]
-    #: For a part of the scenario's link ("capacity", "impairments.0") its path in the study.
+    #: Part of the scenario's link ("capacity", "impairments.0") -> its path in the study.
     origins: dict[str, KeyPath]
 
 
 def traces(link: schema.Link) -> list[tuple[KeyPath, str]]:
-    """The files that a link's rates and delays name, each with the keys that lead to it in the link."""
+    """The trace files of a link's rates and delays, each with its path inside the link."""
     ways: list[tuple[KeyPath, schema.Link | schema.Direction]] = [
         ((), link),
         (("forward",), link.forward),
@@ -38,7 +38,7 @@ def traces(link: schema.Link) -> list[tuple[KeyPath, str]]:
 def direction(
     link: schema.Link, own: schema.Direction, folder: Path | None, at: KeyPath, which: str
 ) -> DirectionParts:
-    """Compiles one direction of a link; StudyError for a value that is wrong."""
+    """Compiles one direction of a link, "forward" or "reverse" (`which`); StudyError for an invalid value."""
 
     def place(key: str) -> KeyPath:
         return at if getattr(own, key) is None else (*at, which)

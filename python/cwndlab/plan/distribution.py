@@ -11,7 +11,7 @@ from cwndlab.study.files import read_csv
 
 
 def distribution(given: schema.Distribution, folder: Path | None, at: KeyPath) -> dict[str, Any]:
-    """A distribution as the scenario has it; `at` is its path in the study."""
+    """The scenario's table of a distribution; `at` is the distribution's path in the study."""
     keys: dict[str, Any] = {"kind": given.kind, **given.knobs()}
     if given.file is None:
         if given.values is not None:

@@ -1,4 +1,4 @@
-"""Expands the grids of a study: the number of cells, and the values of each cell's axes."""
+"""Expands the grids of a study: counts the cells, and yields the axis values of each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _grids(study: StudySpec) -> Sequence[schema.Grid]:
 
 
 def _values(study: StudySpec, axis: str, grid: schema.Grid) -> list[schema.Scalar]:
-    """The values of an axis that remain after the restrictions of the grid and of `set`."""
+    """The values of an axis that the restrictions of the grid and of `set` allow."""
     values = list(study.outline.axes[axis].names)
     if (kept := grid.restricted_values(axis)) is not None:
         values = [v for v in values if is_among(v, kept)]
@@ -35,7 +35,7 @@ def _values(study: StudySpec, axis: str, grid: schema.Grid) -> list[schema.Scala
 
 
 def _loops(study: StudySpec, grid: schema.Grid) -> list[tuple[list[str], list[tuple[schema.Scalar, ...]]]]:
-    """A grid's nested loops, each with the names of its axes (one, or a zipped group) and their values."""
+    """A grid's nested loops: for each, its axes (one, or a zipped group) and the rows of their values."""
     zipped = {axis for group in grid.zip for axis in group}
     loops: list[tuple[list[str], list[tuple[schema.Scalar, ...]]]] = []
     for group in grid.zip:
@@ -64,7 +64,7 @@ def _index(study: StudySpec, grid: schema.Grid) -> int:
 
 
 def count_cells(study: StudySpec, asked: Wanted) -> tuple[int, str]:
-    """The number of cells and its factors in words, without expanding the grids or applying `when`."""
+    """The number of cells, and its factors as text, without expanding grids or evaluating `when`."""
     total, parts = 0, []
     for grid in _grids(study):
         if grid.cells:
@@ -74,14 +74,14 @@ def count_cells(study: StudySpec, asked: Wanted) -> tuple[int, str]:
         lengths = [len(rows) for _, rows in _loops(study, grid)]
         total += math.prod(lengths)
         parts.append(" × ".join(f"{length:,}" for length in lengths) or "1")
-    # Each sensitivity choice may be applied to every cell.
+    # Each sensitivity choice may apply to every cell.
     single = sum(len(study.outline.sensitivity[name].values) for name in asked.axes)
     total += total * (single + asked.variations)
     return total, " + ".join(parts)
 
 
 def expand_grids(study: StudySpec) -> Iterator[tuple[dict[str, schema.Scalar], int | None]]:
-    """The axes of every cell, and the replicates that its grid requests (None: the study's number)."""
+    """Yields the axis values of each cell, and its grid's replicates (None: the study's number)."""
     order = list(study.outline.axes)
     for grid in _grids(study):
         if grid.cells:
@@ -105,7 +105,7 @@ def expand_grids(study: StudySpec) -> Iterator[tuple[dict[str, schema.Scalar], i
 
 
 def _canonical(study: StudySpec, axis: str, value: schema.Scalar) -> schema.Scalar:
-    """The value of an axis that equals this value, as the axis writes it."""
+    """The axis's value that equals this value, as the axis defines it; else the value itself."""
     return next((v for v in study.outline.axes[axis].names if same_value(v, value)), value)
 
 

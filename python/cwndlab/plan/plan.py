@@ -1,4 +1,4 @@
-"""The plan of a study: its cells, compiled; the replicates of each; and the checks that need a cell."""
+"""The plan of a study: its compiled cells, their replicates, and the checks that need cells."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from .grids import count_cells, expand_grids
 from .probes import find_simulator_only
 from .scenario import Compiled, core_error, origin
 
-#: The largest number of cells of a sweep; checked before the grids are expanded.
+#: The largest number of cells of a study; checked before the grids are expanded.
 MAX_CELLS = 100_000
-#: The largest number of runs of a sweep.
+#: The largest number of runs of a study.
 MAX_RUNS = 20_000_000
 
 
@@ -43,13 +43,13 @@ class CompiledCell(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One combination of axis values."""
+    """A cell of a study: one combination of axis values."""
 
     id: str
     axes: Mapping[str, schema.Scalar]
     study: StudySpec = field(repr=False)
-    #: For a cell that `--sensitivity` adds, the sensitivity axis that it varies, or "combinations". `axes`
-    #: also has the values of the axes varied.
+    #: For a cell that `--sensitivity` adds: its sensitivity axis, or "combinations". `axes` then includes the
+    #: values of the sensitivity axes.
     sensitivity: str | None = None
     #: The number of replicates that the cell's grid requests instead of the study's.
     own_replicates: int | None = None
@@ -77,17 +77,17 @@ class Cell:
 
     @property
     def replicates(self) -> int:
-        """The number of replicates that the cell's grid requests, otherwise `run.replicates` of its model."""
+        """The number of replicates that the cell's grid requests; else `run.replicates` of its model."""
         return self.own_replicates or self._built.model.run.replicates
 
     @property
     def seed_offset(self) -> int:
-        """The cell's seed minus the study's; an axis may set `run.seed`, so that cells are not paired."""
+        """The cell's seed minus the study's: an axis may set `run.seed`, so that cells are not paired."""
         return self._built.model.run.seed - self.study.base.run.seed
 
     @property
     def kernel(self) -> str | None:
-        """The kernel on which the study runs the cell; None for the backend's default."""
+        """The kernel that the study names for the cell; None for the backend's default."""
         return self._built.model.run.kernel
 
     @cached_property
@@ -97,12 +97,12 @@ class Cell:
 
     @cached_property
     def completed_scenario(self) -> str:
-        """The scenario as the engine reads it, with every default filled in, as JSON."""
+        """The scenario as JSON, completed by the engine with every default."""
         return _core.complete_scenario(self.scenario)
 
     @property
     def deterministic(self) -> bool:
-        """Whether nothing in the cell is random, so that its replicates would be equal."""
+        """Whether nothing in the cell is random, so that all its replicates would be equal."""
         return self.compiled.deterministic
 
     def check(self) -> None:
@@ -116,7 +116,7 @@ class Cell:
             raise self.study.locate_refusal(core_error(self.compiled, error), self.axes) from None
 
 
-#: Names that callers may try on a plan, and what to write instead.
+#: Names that callers may try on a plan, with the replacement to suggest.
 _INSTEAD = {
     "sel": "study.set(AXIS=VALUE).plan()",
     "replicates_of": "plan.count_replicates(CELL)",
@@ -129,7 +129,7 @@ SHOWN = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """All cells of a study and the replicates of each."""
+    """All cells of a study, and the number of replicates of each."""
 
     study: StudySpec = field(repr=False)
     cells: tuple[Cell, ...]
@@ -168,11 +168,11 @@ class Plan:
 
     @property
     def runs(self) -> int:
-        """The number of runs of all cells, without those that sequential stopping adds."""
+        """The number of runs of all cells, without those that sequential stopping may add."""
         return sum(self.count_replicates(cell) for cell in self.cells)
 
     def count_replicates(self, cell: Cell) -> int:
-        """The number of replicates that the simulator runs of a cell: 1 if nothing in the cell is random."""
+        """The number of replicates of a cell that the simulator runs: 1 if nothing in the cell is random."""
         return 1 if cell.deterministic else self.count_requested(cell)
 
     def derive_seed(self, cell: Cell) -> int:
@@ -180,12 +180,12 @@ class Plan:
         return (self.seed + cell.seed_offset) % 2**64
 
     def count_requested(self, cell: Cell) -> int:
-        """The number of replicates requested for a cell. A kernel runs all, as its runs always differ."""
+        """The number of replicates requested for a cell; a kernel runs all, as its runs always differ."""
         return self.replicates or cell.replicates
 
     @property
     def counted_once(self) -> int:
-        """The number of cells that run once despite more requested replicates: nothing in them is random."""
+        """The number of cells that run once despite more requested replicates, since nothing is random."""
         return sum(cell.deterministic and self.count_requested(cell) > 1 for cell in self.cells)
 
     def evenly_spaced(self, most: int) -> Plan:
@@ -217,11 +217,11 @@ class Plan:
 
     @property
     def needs_kernel(self) -> bool:
-        """Whether only a kernel can run it: an application is a program, or a queue is a kernel's."""
+        """Whether only a kernel can run the plan, because of a program or a kernel's queue."""
         return any(self._parts_of_kernel())
 
     def _parts_of_kernel(self) -> Iterator[tuple[str, KeyPath, str]]:
-        """The programs and queues that only a kernel has, each with its path and the nearest of ours."""
+        """Yields what only a kernel can run: its kind, its path, and the remedy for a queue."""
         for cell in self.cells:
             scenario, origins = cell.compiled.scenario, cell.compiled.origins
             for index, entry in enumerate(scenario["traffic"]):
@@ -265,10 +265,10 @@ def make_plan(
     seed: int | None = None,
     sensitivity: str | None = None,
 ) -> Plan:
-    """Makes the plan of a study: expands its grids, after checking the number of cells.
+    """The plan of a study: expands the grids after checking the number of cells.
 
-    `sensitivity` names an axis of [sensitivity], or is "combinations" or "all"; the cells that it adds come
-    last. `replicates` applies to every cell and overrides the grids.
+    `sensitivity` is an axis of [sensitivity], "combinations" or "all"; its cells come last. `replicates`
+    applies to every cell and overrides the grids.
     """
     run = study.base.run
     if replicates is not None and replicates < 1:
@@ -310,10 +310,10 @@ def make_plan(
 
 
 def _check_effects(study: StudySpec, cells: Collection[Cell]) -> None:
-    """StudyError for a changed key that an axis sets in every cell, so that the change has no effect."""
+    """StudyError for a changed key that has no effect, because an axis sets it in every cell."""
     changes = study.document.changes
     for key, value in changes.items():
-        if is_short(key, value):  # the change itself may make the axis, as `run.kernel` does
+        if is_short(key, value):  # such a change may itself make the axis, as `run.kernel` does
             continue
         setters = (next(_axes_that_set(key, study, cell.axes), None) for cell in cells)
         axis = next(setters, None)
@@ -328,7 +328,7 @@ def _check_effects(study: StudySpec, cells: Collection[Cell]) -> None:
 
 
 def _axes_that_set(key: str, study: StudySpec, axes: Mapping[str, schema.Scalar]) -> Iterator[str]:
-    """The names of the axes whose values in a cell set this key, or a table that contains the key."""
+    """Yields the axes whose values in a cell set this key, or a table that contains the key."""
     for name, value in axes.items():
         keys = (target for target, _ in assignments(study.outline.axes[name], value))
         if any(f"{key}.".startswith(f"{target}.") for target in keys):
@@ -336,7 +336,7 @@ def _axes_that_set(key: str, study: StudySpec, axes: Mapping[str, schema.Scalar]
 
 
 def cell_id(axes: Mapping[str, schema.Scalar]) -> str:
-    """The name of a cell: "variant=tahoe,iw=4", or "base" if it has no axes."""
+    """The id of a cell: "variant=tahoe,iw=4", or "base" if it has no axes."""
     return ",".join(f"{name}={text(value)}" for name, value in axes.items()) or "base"
 
 
@@ -344,7 +344,7 @@ def cell_id(axes: Mapping[str, schema.Scalar]) -> str:
 
 
 def build_checked(kind: type[S], document: Document, catalogue: Catalogue) -> S:
-    """Builds the study of a document and checks it; StudyError with everything that is wrong."""
+    """Builds the study of a document and checks it; StudyError with all errors."""
     study, findings, left_out = build(kind, document, catalogue)
     if not left_out & {"parameters", "axes"}:
         with findings:
@@ -362,7 +362,7 @@ def build_checked(kind: type[S], document: Document, catalogue: Catalogue) -> S:
 
 
 def _check_apart_from_laws(cell: Cell) -> None:
-    """StudyError for all that is wrong with a cell, except for unknown laws, which `cc` may still define."""
+    """StudyError with all errors of a cell except unknown laws, which `cc` may still define."""
     try:
         cell.check()
     except StudyError as error:
@@ -373,7 +373,7 @@ def _check_apart_from_laws(cell: Cell) -> None:
 
 
 def rebuild(study: S, document: Document) -> S:
-    """The study with another document; checked again, unless this only restricts axes to values they have."""
+    """The study with another document. Not checked again if only axes are restricted to existing values."""
     restricted = replace(study.document, chosen=document.chosen)
     labels = {name: {label(value) for value in axis.names} for name, axis in study.outline.axes.items()}
     if restricted == document and all(
@@ -387,7 +387,7 @@ def rebuild(study: S, document: Document) -> S:
 
 
 def _check_files(study: StudySpec, findings: Findings) -> None:
-    """Adds an error for each file that the first cell names and that does not exist."""
+    """Adds an error for each missing file that the first cell names."""
     links, distributions = study.base.topology.links, study.base.distributions
     named: list[tuple[tuple[str | int, ...], str]] = [
         (("topology", "links", index, *path), trace)
@@ -408,7 +408,7 @@ def _check_files(study: StudySpec, findings: Findings) -> None:
 
 
 def _check_names(study: StudySpec, findings: Findings) -> None:
-    """StudyError for the first option `traffic` or `link` of a quantity with a name that no cell has."""
+    """StudyError for the first quantity whose option `traffic` or `link` has a name that no cell has."""
     names: Mapping[str, set[str]] = _names_in(study.base)
     everywhere = False
     for index, quantity in enumerate(study.outline.quantities):

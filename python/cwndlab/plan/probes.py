@@ -17,10 +17,10 @@ def switch_on(
     model: schema.Model,
     quantities: Sequence[schema.Quantity],
 ) -> None:
-    """Switches on, in a compiled scenario, the probes of the tables that the quantities' metrics read.
+    """Switches on the probes that fill the tables which the quantities' metrics read.
 
     Quantities of traffic that the cell lacks are skipped. StudyError if a metric reads `segments` and the
-    study does not set `segments_at`: which side is observed changes the result, so there is no default.
+    study does not set `segments_at`: the observed side changes the result, so there is no default.
     """
     probes = scenario["probes"]
     names = {link["name"]: index for index, link in enumerate(scenario["links"])}
@@ -52,14 +52,14 @@ def _tables(quantity: schema.Quantity) -> Collection[str]:
 
 
 def _has_traffic(traffic: Any, present: Collection[str]) -> bool:
-    """Whether the cell has traffic that the option `traffic` names; without the option, any traffic."""
+    """Whether the cell has traffic with a name in the option `traffic`; without the option, any traffic."""
     if traffic is None:
         return bool(present)
     return any(name in present for name in (traffic if isinstance(traffic, list) else [traffic]))
 
 
 def needed_probes(probes: Mapping[str, Any], tables: Collection[str]) -> dict[str, Any]:
-    """These probes, without those whose tables are not in `tables`."""
+    """The probes, with those switched off whose tables are not in `tables`."""
     kept = dict(probes)
     if "segments" not in tables:
         kept["segments_at"] = None
@@ -71,12 +71,12 @@ def needed_probes(probes: Mapping[str, Any], tables: Collection[str]) -> dict[st
 
 
 #: The record tables that only the simulator fills: kernels do not report a sender's limits, timers, states or
-#: counters of AccECN.
+#: AccECN counters.
 SIMULATED = frozenset({"limits", "states", "timeouts", "accecn"})
 
 
 def find_simulator_only(quantities: Sequence[schema.Quantity]) -> StudyError | None:
-    """An error, at the study's key, for the first quantity that only the simulator can measure; or None."""
+    """An error for the first quantity that only the simulator can measure; None without one."""
     for position, quantity in enumerate(quantities):
         if missing := sorted(SIMULATED.intersection(_tables(quantity))):
             return problem_at(

@@ -1,4 +1,4 @@
-"""The thresholds of RED: converts them to the unit of the queue's limit, and sets those that are left out."""
+"""The thresholds of RED: converts them to the unit of the queue's limit, and adds missing ones."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import Any
 from cwndlab.base.errors import KeyPath, problem_at
 from cwndlab.study import knobs
 
-#: The kinds of queues that have thresholds, and the keys of the thresholds.
+#: The kinds of queues that have thresholds, and the thresholds' keys.
 KINDS = ("red", "linux-red")
 LEVELS = ("min_th", "max_th")
-#: The packet size in bytes that converts thresholds to a burst: the engine's default of `mean_packet`.
+#: The packet size in bytes for computing a burst: the engine's default of `mean_packet`.
 MEAN_PACKET = 1000
 
 
 def thresholds(
     queue: Mapping[str, Any], levels: Mapping[str, Any], unit: object, at: KeyPath
 ) -> dict[str, Any]:
-    """The keys that thresholds add to a queue, whose other keys are compiled; StudyError if units differ.
+    """The keys of the thresholds `levels`, in the unit of the queue's limit; StudyError if units differ.
 
-    If the limit is in BDPs and all thresholds are in packets, the limit gets the unit packets. Equal
-    thresholds mean a step; the lower one is then set to the next smaller number. `unit` is the value of the
-    study's key `unit`.
+    If the limit is in BDPs and all thresholds are in packets, the limit's unit becomes packets. Equal
+    thresholds mean a step: the lower one becomes the next smaller number. `unit` is the study's key `unit`.
     """
     bare = "size" if queue["kind"] == "linux-red" or unit == "bytes" else "packets"
     levels_by_key = {
@@ -48,9 +47,9 @@ def thresholds(
 
 
 def complete(queue: dict[str, Any]) -> None:
-    """Adds the thresholds that a study leaves out, once the limit is known, as Linux's tc does.
+    """Adds missing thresholds to a queue with a known limit, as Linux's tc does.
 
-    max_th is a quarter of the limit, or 3 min_th if that is given; min_th is a third of max_th; the burst
+    max_th is 3 min_th, or a quarter of the limit without min_th; min_th is a third of max_th; the burst
     follows from both (iproute2, tc/q_red.c, after Floyd's advice on the parameters of RED).
     """
     if queue["kind"] != "red" or all(key in queue for key in LEVELS):

@@ -1,4 +1,4 @@
-"""A cell's scenario as the engine reads it, and the study's key from which each part comes."""
+"""A cell's scenario for the engine, and the origin of its parts in the study."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Compiled:
     """A cell's scenario, and the paths of the study's keys from which its parts come."""
 
     scenario: dict[str, Any]
-    #: The study's key path for parts of the scenario ("links.4"), to locate errors that the engine reports.
+    #: Part of the scenario ("links.4") -> path of the study's key, to locate errors that the engine reports.
     origins: dict[str, KeyPath] = field(default_factory=dict)
 
     @cached_property
     def json(self) -> str:
-        """The scenario as JSON for the engine; equal scenarios give equal text."""
+        """The scenario as JSON; equal scenarios give equal text."""
         return json.dumps(self.scenario, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @property
@@ -62,12 +62,12 @@ class Compiled:
 
     @property
     def laws(self) -> list[str]:
-        """Digests of the congestion controls that the scenario uses and the engine does not contain."""
+        """Digests of the congestion controls in the scenario that the engine does not contain."""
         return [str(law["code"]) for law in self._laws]
 
     @property
     def stacks(self) -> dict[str, int]:
-        """The QUIC stacks that the scenario uses, each with the index of its first traffic entry."""
+        """The scenario's QUIC stacks, each with the index of its first traffic entry."""
         stacks: dict[str, int] = {}
         for index, entry in enumerate(self.scenario["traffic"]):
             if "stack" in entry:
@@ -76,7 +76,7 @@ class Compiled:
 
     @property
     def kernel_laws(self) -> dict[str, int]:
-        """The kernels' congestion controls that the scenario uses, each with the index of its first TCP."""
+        """The scenario's kernel-only congestion controls, each with the index of its first TCP."""
         laws = [kernel_law(config["window_law"]) for config in self.scenario["tcp"]]
         return {name: laws.index(name) for name in laws if name is not None}
 
@@ -92,7 +92,7 @@ def _is_certain(queue: Mapping[str, Any]) -> bool:
 
 
 def _is_scripted(impairment: Mapping[str, Any]) -> bool:
-    """Whether an impairment's effect is not random: it follows a script, or loses 0 %."""
+    """Whether an impairment is not random: it follows a script, or loses no packets."""
     return impairment["kind"] in SCRIPTED or (
         impairment["kind"] == "bernoulli" and impairment.get("p") == 0.0
     )
@@ -116,7 +116,7 @@ def origin(compiled: Compiled, place: Sequence[str]) -> KeyPath:
 
 
 def not_finite(value: Any) -> list[str]:
-    """The path to the first number that JSON cannot hold (NaN, infinity); empty if there is none."""
+    """The path of the first number that JSON cannot represent (NaN, infinity); empty if there is none."""
     items = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
     for step, item in items:
         if isinstance(item, float) and not math.isfinite(item):
@@ -133,7 +133,7 @@ def most_bits(scenario: Mapping[str, Any]) -> float:
 
 
 def red_unit(queue: Mapping[str, Any]) -> str:
-    """The unit of RED's thresholds and average queue, in a queue or in the first of its classes with RED."""
+    """The unit of RED's thresholds and average: of a queue, or of its first class with RED."""
     for inner in (queue, *(part.get("queue", {}) for part in queue.get("classes", ()))):
         if inner.get("kind") == "red":
             return str(inner.get("unit", "packets"))
@@ -147,10 +147,10 @@ def kernel_snapshot_times(scenario: Mapping[str, Any]) -> list[int]:
 
 
 def kernel_run(completed: str) -> str:
-    """The parts of a completed scenario on which a run on a kernel depends, as JSON.
+    """The parts of a completed scenario that affect a run on a kernel, as JSON.
 
-    Because such a run takes real time, it also serves later quantities: it always records connections, and
-    counters at each whole second. The probe `connections` and edges of windows at whole seconds are left out.
+    Such a run takes real time, so it must serve later quantities, too: it always records connections, and
+    counters at each whole second. The probe `connections` and window edges at whole seconds are left out.
     """
     scenario = json.loads(completed)
     scenario["windows"] = [at for at in snapshot_times(scenario) if at % KERNEL_SNAPSHOT_NS]
@@ -159,15 +159,15 @@ def kernel_run(completed: str) -> str:
 
 
 def watched_host(scenario: Mapping[str, Any]) -> int:
-    """The host that is observed if the study does not choose one: the sender of the first traffic entry."""
+    """The host observed by default: the sender of the first traffic entry."""
     return sender(scenario["traffic"][0])
 
 
 def indices_of_flow(names: Sequence[str], flow: str | None, kinds: str = "") -> list[int]:
-    """The indices of a flow's instances among these names; None stands for all flows.
+    """The indices of a flow's instances among these names; None for all flows.
 
-    `flow` is the flow's name in the study, or the name of one instance. NotFoundError with the nearest name
-    if there is none; `kinds` adds to its text which flows the names are of (" of TCP").
+    `flow` is a flow's name in the study, or an instance's name. NotFoundError with the nearest name if there
+    is none; `kinds` describes the flows in its message (" of TCP").
     """
     indices = [k for k, name in enumerate(names) if flow in (None, name, flow_name(name))]
     if not indices:
@@ -183,7 +183,7 @@ def has_connections(entry: Mapping[str, Any]) -> bool:
 
 
 def sender(entry: Mapping[str, Any]) -> int:
-    """The host that sends the data of a traffic entry, or most of it."""
+    """The host that sends most data of a traffic entry."""
     return int(entry["client" if sends_from_client(entry["app"]) else "server"])
 
 
@@ -196,7 +196,7 @@ _UNITS = {
 
 
 def core_error(compiled: Compiled, refused: ScenarioRefused) -> StudyError:
-    """The engine's reasons for rejecting a scenario, each at the study's key, as one error."""
+    """A StudyError with the engine's reasons for rejecting a scenario, each at the study's key."""
     findings = Findings()
     for path, problem, unknown in refused.refusals:
         at = tuple(step if isinstance(step, int) else _plain(step) for step in origin(compiled, path))
@@ -204,7 +204,7 @@ def core_error(compiled: Compiled, refused: ScenarioRefused) -> StudyError:
         if unknown is not None:
             is_key, name, names = unknown
             keys, given = [_plain(name) for name in names], _plain(name)
-            if given in keys:  # the key is right, but its value lacks the unit
+            if given in keys:  # the key is known, but its value lacks the unit
                 suffix = UNIT_SUFFIX.search(names[keys.index(given)])
                 problem, right = "the value does not fit", suffix and f"write {_UNITS[suffix[1]]}"
             else:
@@ -217,7 +217,7 @@ def core_error(compiled: Compiled, refused: ScenarioRefused) -> StudyError:
 
 
 def _missing_keys(compiled: Compiled, path: Sequence[str]) -> str:
-    """All keys that a table lacks, in words; the engine names only the first. Empty if they are unknown."""
+    """A sentence with all keys that a table lacks (the engine names only one); "" if they are unknown."""
     table: Any = compiled.scenario
     for step in path:
         table = table[int(step)] if isinstance(table, list) else table.get(step, {})
@@ -227,5 +227,5 @@ def _missing_keys(compiled: Compiled, path: Sequence[str]) -> str:
 
 
 def _plain(step: str) -> str:
-    """The engine's name of a key without the unit at its end, as a study may write it."""
+    """The engine's name of a key without its unit suffix, as in a study."""
     return UNIT_SUFFIX.sub("", step)

@@ -1,1 +1,1 @@
-"""Runs a study: performs and measures the replicates that the store lacks, and gathers all results."""
+"""Runs a study: performs and measures the missing replicates, stores them, and collects the results."""

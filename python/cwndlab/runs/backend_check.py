@@ -1,4 +1,4 @@
-"""Checks that a backend can run a plan: programs, congestion controls, and the kernels of its cells."""
+"""Checks that a backend can run a plan: its programs, congestion controls and kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .run_options import RunOptions
 
-#: Returns why a cell cannot run a kernel's congestion control, and what would be right; None if it can.
+#: Returns the problem and the remedy if a cell cannot run a kernel's congestion control; else None.
 Reason = Callable[["Cell", str], tuple[str, str] | None]
 
 
@@ -37,7 +37,7 @@ def check_backend(plan: Plan, options: RunOptions) -> None:
 
 
 def _reject_several_kernels(plan: Plan, options: RunOptions) -> None:
-    """StudyError if a plan names several kernels, and the backend or `--kernel` allows only one or none."""
+    """StudyError if a plan names several kernels, but the backend or `--kernel` allows one or none."""
     named = list(dict.fromkeys(cell.kernel for cell in plan.cells))
     if len(named) < 2 or (options.backend == "linux-virtual" and options.kernel is None):
         return
@@ -52,7 +52,7 @@ def _reject_several_kernels(plan: Plan, options: RunOptions) -> None:
 
 
 def _reject_laws(plan: Plan, reason: Reason) -> None:
-    """StudyError for the first kernel's congestion control that its cell cannot run, by the `reason`."""
+    """StudyError for the first kernel-only congestion control that `reason` rejects in its cell."""
     for cell in plan.cells:
         for law, tcp in cell.compiled.kernel_laws.items():
             fault = reason(cell, law)
@@ -62,7 +62,7 @@ def _reject_laws(plan: Plan, reason: Reason) -> None:
 
 
 def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
-    """Why the simulator cannot run a kernel's congestion control, and what would be right."""
+    """The problem and the remedy for a kernel-only congestion control in the simulator."""
     right = f"{_how_to_get(law)}; the simulator's own: {', '.join(built_in())}"
     if own := name_versions(law):
         right = f"{own}; {right}"
@@ -70,7 +70,7 @@ def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
 
 
 def _not_in_kernel(kernel: str | None) -> Reason:
-    """Makes a `Reason` that rejects congestion controls that the cell's kernel is known not to offer."""
+    """A `Reason` that rejects congestion controls that the cell's kernel is known to lack."""
     side = kernels()
 
     def reason(cell: Cell, law: str) -> tuple[str, str] | None:
@@ -85,7 +85,7 @@ def _not_in_kernel(kernel: str | None) -> Reason:
 
 
 def _how_to_get(law: str) -> str:
-    """What to write to run a congestion control that only kernels have."""
+    """The remedy for running a congestion control that only kernels have."""
     having = [*kernel_laws().get(law, ())]
     own = f"a law of your own in Python: --cc {law}.py:CLASS"
     if not having:

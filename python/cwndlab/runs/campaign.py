@@ -1,6 +1,4 @@
-"""Runs a plan: performs the replicates that the store lacks, in rounds under sequential stopping, and gathers
-the results.
-"""
+"""Runs a plan: performs missing replicates, in rounds under sequential stopping, and collects the results."""
 
 from __future__ import annotations
 
@@ -38,18 +36,18 @@ if TYPE_CHECKING:
 
 
 class Failure(NamedTuple):
-    """A run that failed."""
+    """A run that failed, with the reason."""
 
     cell: str
     replicate: int
     reason: str
-    #: What to do about it; empty if that is not known.
+    #: The remedy; "" if it is not known.
     advice: str = ""
 
 
 @dataclass(eq=False, repr=False)
 class Campaign:
-    """One plan with the store of its replicates: runs what is missing, and reads all results."""
+    """A plan and the store of its replicates: runs missing replicates, and reads all results."""
 
     plan: Plan
     store: Store
@@ -65,24 +63,24 @@ class Campaign:
     measured: int = 0
     #: Messages about damaged data in the shared store.
     notes: list[str] = field(default_factory=list)
-    #: The store that other processes share, which may run the same plan; `executor` reads and writes it.
+    #: The store shared with other processes, which may run the same plan; `executor` uses it.
     shared: SharedStore | None = None
     #: The part of keys that names the kernel and its set-up; "" for the simulator.
     backend: str = ""
-    #: For each cell that runs on another kernel, that part of its keys.
+    #: The same for each cell that runs on another kernel.
     backends: Mapping[str, str] = field(default_factory=dict)
-    #: The limits of one run of the simulator; None: the engine's default.
+    #: The limits of one simulator run; None for the engine's defaults.
     max_events: int | None = None
     max_memory_bytes: int | None = None
-    #: Whether the user's own congestion controls may be run; false for results that are only opened.
+    #: Whether the user's own congestion controls may run; false for results that are opened again.
     runs_laws: bool = True
-    #: Digest of the engine that made these runs. Results of another version are only opened.
+    #: Digest of the engine that made the runs. Results of another version can be read, but not extended.
     engine: str = field(default_factory=lambda: _core.engine_digest())
-    #: The id under which the values of each quantity are stored.
+    #: Quantity -> the id under which the store has its values.
     ids: Mapping[str, str] = field(default_factory=dict)
-    #: For each cell the kinds of objects whose time budgets the report shows; computed with replicate 0.
+    #: For each cell, the kinds of objects with time budgets in the report; computed with replicate 0.
     shown_budgets: Mapping[str, Collection[str]] = field(default_factory=dict)
-    #: Called with cell, replicate and values of each finished replicate, starting with those stored before.
+    #: Called with cell, replicate and values for each finished replicate, first for those in the store.
     finished: Callable[[str, int, Mapping[str, Value]], None] | None = None
 
     def __post_init__(self) -> None:
@@ -105,17 +103,17 @@ class Campaign:
             )
             for cell in self.plan.cells
         }
-        #: The cells with each key: cells with equal scenarios and seeds share their runs.
+        #: Key -> its cells: cells with equal scenarios and seeds share their runs.
         self._named: dict[str, list[str]] = {}
         for cell, key in self._keys.items():
             self._named.setdefault(key, []).append(cell)
-        #: The cells to run: of cells that share their runs, only the first.
+        #: The cells to run; of several cells that share their runs, only the first.
         self._own = set({key: cell for cell, key in reversed(self._keys.items())}.values())
         #: The number of replicates that each cell needs; sequential stopping raises it.
         self.wanted = {cell.id: self._first_wanted(cell) for cell in self.plan.cells}
-        #: The number of replicates of each cell that this round still has to run.
+        #: The number of replicates of each cell that this round has not finished.
         self._unfinished: dict[str, int] = {}
-        #: Keys of replicates of which the store has every quantity.
+        #: Keys of replicates with all quantities in the store.
         self._whole: set[str] = set()
         self._partial: dict[frozenset[str], MeasuredRuns] = {}
         self._budgets: dict[tuple[str, str | None], pa.Table] = {}
@@ -125,7 +123,7 @@ class Campaign:
         return cell.deterministic and is_repeatable(self.backend)
 
     def _first_wanted(self, cell: Cell) -> int:
-        """The number of replicates of a cell in the first round."""
+        """The number of replicates of a cell in the first round of sequential stopping, or in all."""
         if self._is_exact(cell):
             return 1
         if self.rule is None:
@@ -138,11 +136,11 @@ class Campaign:
 
     @property
     def did_work(self) -> bool:
-        """Whether anything was run, fetched or measured, or failed."""
+        """Whether replicates were run, fetched or measured, or failed."""
         return bool(self.performed or self.fetched or self.measured or self.failures)
 
     def run(self) -> None:
-        """Runs the missing replicates. Runs that fail are added to `failures` and do not stop the others."""
+        """Runs the missing replicates. Failed runs are added to `failures` and do not stop the others."""
         if isinstance(self.store, FolderStore):
             for cell, wanted in self.wanted.items():
                 for replicate in range(wanted):
@@ -171,14 +169,14 @@ class Campaign:
         self.store.finish()
 
     def _report_finished(self, finished: Iterable[tuple[str, int]]) -> None:
-        """Calls `finished` for replicates of a cell, and for each cell that shares its runs."""
+        """Calls `finished` for these replicates, and for those of cells that share the runs."""
         if self.finished is not None:
             for cell, replicate in finished:
                 for name in self._named[self._keys[cell]]:
                     self.finished(name, replicate, self.values(name, replicate))
 
     def _missing(self) -> Iterator[tuple[str, int]]:
-        """Cell and number of each replicate that is wanted and that the store lacks."""
+        """Yields cell and number of each wanted replicate that the store lacks."""
         for cell, wanted in self.wanted.items():
             for replicate in range(wanted if cell in self._own else 0):
                 if not self.has_replicate(cell, replicate):
@@ -214,21 +212,21 @@ class Campaign:
                 self._report_finished([(cell, replicate)])
 
     def _work_for(self, ids: frozenset[str]) -> MeasuredRuns:
-        """The work of measuring only the quantities whose ids are not among these."""
+        """Work that measures only the quantities whose ids are not in `ids`; cached."""
         if ids not in self._partial:
             self._partial[ids] = self.work.without_known(ids)
         return self._partial[ids]
 
     def _order(self) -> Iterator[tuple[str, int]]:
-        """The missing replicates in the order of running. With a shared store this begins at a random one, so
-        that processes that start together perform different runs.
+        """Yields the missing replicates in the order of running. With a shared store the first one is random,
+        so that processes that start together perform different runs.
         """
         if self.shared is None:
             yield from self._missing()
             return
         missing = sum(1 for _ in self._missing())
         own = random.SystemRandom().randrange(max(missing, 1))
-        # The replicates before `own` are still missing in the second walk, and are its first ones.
+        # Replicates before `own` are still missing, so the second call yields them first.
         yield from islice(self._missing(), own, None)
         yield from islice(self._missing(), own)
 
@@ -287,9 +285,9 @@ class Campaign:
     # ── sequential stopping ───────────────────────────────────────────────────────────────────────────────
 
     def _extend(self) -> bool:
-        """Raises `wanted` of cells that do not meet the stopping rule; whether any was raised.
+        """Raises `wanted` of cells that do not meet the stopping rule. Returns whether any was raised.
 
-        Looks only at values, so the order in which runs finished has no effect.
+        The decision depends only on values, not on the order in which runs finished.
         """
         assert self.rule is not None
         results = self._results({cell: cell for cell in self.wanted})
@@ -300,7 +298,7 @@ class Campaign:
                 continue
             forecast = forecasts[cell]
             if forecast > wanted:
-                # A forecast from few values is uncertain, so the number at most doubles.
+                # A forecast from few values is uncertain, so at most double the number.
                 self.wanted[cell] = min(self.rule.cap, 2 * wanted, max(forecast, wanted + 1))
                 more += self.wanted[cell] - wanted if cell in self._own else 0
                 cells += cell in self._own
@@ -311,13 +309,13 @@ class Campaign:
     # ── results ───────────────────────────────────────────────────────────────────────────────────────────
 
     def results(self) -> Results:
-        """The results for statistics and report, without the cells of sensitivity axes."""
+        """The results for statistics and reports, without the cells of sensitivity axes."""
         return self._results({cell.id: cell.id for cell in self.plan.cells if cell.sensitivity is None})
 
     def variations(self) -> list[Variation]:
-        """The results of the study with each sensitivity choice, and each combination, that was run.
+        """The study's results with each sensitivity choice, and each combination, that was run.
 
-        A choice that changes neither scenarios nor quantities is left out.
+        Choices that change neither scenarios nor quantities are left out.
         """
         study, sensitivity = self.plan.study, self.plan.study.outline.sensitivity
         cells_by_choice: dict[tuple[str, str], dict[str, str]] = {}
@@ -351,8 +349,8 @@ class Campaign:
         return variations
 
     def _results(self, cells: Mapping[str, str], read: Mapping[str, str] | None = None) -> Results:
-        """The results of cells. `cells` maps each cell shown to the cell whose runs it shows; `read` maps a
-        quantity to another whose values it shows.
+        """The results of cells. `cells` maps each cell shown to the cell that was run for it; `read` maps a
+        quantity to the quantity whose values replace it.
         """
         data: dict[tuple[str, str], list[Value]] = {}
         failed: dict[str, str] = {}
@@ -364,7 +362,7 @@ class Campaign:
             present = [k for k in range(self.wanted[cell]) if self.has_replicate(cell, k)]
             runs = []
             for replicate in range(present[-1] + 1 if present else 0):
-                if replicate not in present:  # it failed; the others keep their numbers
+                if replicate not in present:  # the run failed; the other replicates keep their numbers
                     for name, nothing in unmeasured.items():
                         data.setdefault((shown, name), []).append(nothing)
                     continue
@@ -389,7 +387,7 @@ class Campaign:
         )
 
     def _remark(self, cell: str) -> str:
-        """A remark on a cell's numbers if a kernel uses another loss recovery than the study; or ""."""
+        """A note on a cell if the kernel's loss recovery differs from the study's; else ""."""
         if not self.backend or (side := find_kernels()) is None:
             return ""
         scenario = self.scenario(cell)
@@ -400,18 +398,18 @@ class Campaign:
 
     @property
     def damaged(self) -> list[str]:
-        """Messages about damaged data in the stores, all of which was computed again."""
+        """Messages about damaged data in the stores; all of it was computed again."""
         return [*(self.store.damaged if isinstance(self.store, FolderStore) else []), *self.notes]
 
     def values(self, cell: str, replicate: int) -> dict[str, Value]:
-        """The value of each quantity in a replicate that is in the store."""
+        """The value of each quantity in a stored replicate."""
         values = self.store.values(self.key(cell, replicate))
         return {name: values[key] for name, key in self.ids.items()}
 
     def tables(self, cell: str, replicate: int = 0) -> Mapping[str, pa.Table]:
-        """The record tables of a replicate: the stored ones, or those of the same run simulated again.
+        """The record tables of a replicate, from the store or by simulating the run again.
 
-        Replicates after the first are simulated again, since only the tables that metrics read are stored.
+        Replicates after the first are simulated again: of them, only tables that metrics read are stored.
         """
         if not 0 <= replicate < self.wanted[cell]:
             last = self.wanted[cell] - 1
@@ -424,11 +422,11 @@ class Campaign:
         return self.simulate_again(cell, replicate, {}) if replicate > 0 and not self.backend else {}
 
     def budgets(self, cell: str, replicate: int, kind: str | None) -> pa.Table | None:
-        """The time budgets of a replicate, if this process computed them when it ran the replicate."""
+        """The time budgets of a replicate if this process computed them with the run; else None."""
         return self._budgets.get((self.key(cell, replicate), kind))
 
     def digest(self, cell: str) -> tuple[str, int]:
-        """Digest of all records and packet-hops of a cell's first replicate; "" and 0 if not stored."""
+        """Digest of the records of a cell's first replicate, and its packet-hops; "" and 0 if not stored."""
         key = self.key(cell, 0)
         kept = self.store.records(key)
         about = decode_about(kept, key) if kept is not None else {}
@@ -439,8 +437,8 @@ class Campaign:
     ) -> Mapping[str, pa.Table]:
         """The tables of a replicate, simulated again with these keys of the scenario changed.
 
-        OutputError for runs of a kernel or of another version, and if results that are only opened would have
-        to run the user's code.
+        OutputError for runs on a kernel or of another version, and for opened results that use the user's
+        code.
         """
         if self.backend:
             raise OutputError(
@@ -459,7 +457,7 @@ class Campaign:
 
     @property
     def is_of_this_version(self) -> bool:
-        """Whether this version's engine and metrics made the values, so that runs can be repeated."""
+        """Whether the current engine and metrics made the values, so that runs can be repeated."""
         return self.engine == _core.engine_digest() and self.ids == self.work.ids
 
     def _check_version(self, why: str) -> None:
@@ -476,10 +474,10 @@ class Campaign:
 
 @dataclass(frozen=True)
 class _KeptRecords(CellRecords):
-    """The stored records of a campaign, for results."""
+    """The stored records of a campaign, as results read them."""
 
     campaign: Campaign
-    #: The cell of the plan whose runs each cell of the results shows.
+    #: Cell of the results -> the cell of the plan that was run for it.
     cells: Mapping[str, str]
 
     def table(self, cell: str, name: str) -> Mapping[str, Any]:

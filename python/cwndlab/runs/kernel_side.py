@@ -1,4 +1,4 @@
-"""The interface of the backend for kernels, which the distribution `cwndlab-linux` implements; loads it.
+"""The interface of the kernel backend, which the distribution `cwndlab-linux` implements; loads the backend.
 
 It is loaded by its entry point in the group `cwndlab.backends`; the core does not import it.
 """
@@ -28,15 +28,15 @@ GROUP, NAME = "cwndlab.backends", "linux"
 
 
 class KernelStack(Protocol):
-    """A set-up of the kernel's TCP (`--stack`)."""
+    """A configuration of the kernel's TCP (`--stack`)."""
 
     @property
     def laws(self) -> Mapping[str, str]:
-        """The kernel's congestion control for each window law of a study."""
+        """Window law of a study -> the kernel's congestion control."""
 
     @property
     def text(self) -> str | None:
-        """The text of the file from which the set-up was read, if any."""
+        """The text of the file from which the configuration was read; None without a file."""
 
 
 class KernelImage(Protocol):
@@ -48,19 +48,19 @@ class KernelImage(Protocol):
 
     @property
     def congestion_controls(self) -> Sequence[str]:
-        """The congestion controls that the kernel offers; empty if they are unknown before it runs."""
+        """The kernel's congestion controls; empty if they are unknown until it runs."""
 
 
 class KernelExecutor(Executor, Protocol):
     """Runs the cells of a plan on a kernel."""
 
     watcher: Progress | None
-    #: The folder for descriptions and packet captures of runs; None to write none.
+    #: The folder for descriptions and packet captures of runs; None to store none.
     keep: Path | None
 
     @property
     def stack(self) -> KernelStack:
-        """The set-up of the kernel's TCP."""
+        """The configuration of the kernel's TCP."""
 
     @property
     def key(self) -> str:
@@ -68,11 +68,11 @@ class KernelExecutor(Executor, Protocol):
 
     @property
     def keys(self) -> Mapping[str, str]:
-        """For each cell that runs on another kernel, that part of its keys."""
+        """Such a part of keys for each cell that runs on another kernel."""
 
     @property
     def releases(self) -> str:
-        """The kernels of all cells, in words."""
+        """The releases of the cells' kernels as text."""
 
     def prepare(self, cells: Iterable[Cell]) -> None:
         """Prepares the runs of these cells; StudyError if a cell cannot run."""
@@ -80,14 +80,14 @@ class KernelExecutor(Executor, Protocol):
     def record(
         self, cell: Cell, seed: int, replicate: int, work: Work, scenario: str | None = None
     ) -> KeptRecords:
-        """Runs one replicate; its records with the packet capture. RunError if it failed or is invalid."""
+        """Runs one replicate; its records, with the packet capture. RunError if it fails or is invalid."""
 
     def provenance(self) -> dict[str, Any]:
         """The entries of provenance.json about the kernel."""
 
 
 class Kernels(Protocol):
-    """The module that the entry point names."""
+    """The module that the entry point loads."""
 
     #: The default number of simultaneous runs in real time.
     AT_ONCE: int
@@ -96,27 +96,27 @@ class Kernels(Protocol):
         """The executor for a plan; StudyError or RunError if the kernel cannot run it."""
 
     def load_stack(self, name: str) -> KernelStack:
-        """Loads a set-up by its name, or from a TOML file; StudyError if it is invalid."""
+        """Loads a configuration by its name, or from a TOML file; StudyError if it is invalid."""
 
     def other_recovery(self, backend: str, configs: Iterable[Mapping[str, Any]]) -> str:
-        """A sentence on how the kernel's loss recovery differs from that of these TCP configurations.
+        """A sentence on how the kernel's loss recovery differs from these TCP configurations, or "".
 
-        `backend` is the key of the kernel and its set-up. The sentence is empty if nothing differs.
+        `backend` is the part of keys that names the kernel and its set-up.
         """
 
     def find(self, kernel: str | None) -> KernelImage:
-        """The kernel for virtual time of this name (None: the default); RunError if there is none."""
+        """The kernel of this name for virtual time (None: the default); RunError if there is none."""
 
     def kernels_by_law(self) -> Mapping[str, Sequence[str]]:
-        """For each congestion control of the built kernels, the names of the kernels that have it."""
+        """Congestion control -> the names of the built kernels that have it."""
 
     def examine(self) -> Iterator[Check]:
-        """Checks whether this machine has what runs on kernels need."""
+        """Yields the results of checking what runs on kernels need on this machine."""
 
 
 @cache
 def find_kernels() -> Kernels | None:
-    """Loads the backend for kernels; None if it is not installed, or the system is not Linux."""
+    """Loads the kernel backend; None if it is not installed, or the system is not Linux."""
     if sys.platform != "linux":
         return None
     points = importlib.metadata.entry_points(group=GROUP, name=NAME)
@@ -124,7 +124,7 @@ def find_kernels() -> Kernels | None:
 
 
 def kernels() -> Kernels:
-    """The backend for kernels; StudyError or ExtraError if there is none."""
+    """The kernel backend; StudyError or ExtraError if there is none."""
     if sys.platform != "linux":
         raise StudyError(
             f"a kernel's runs need Linux, this is {sys.platform}",
@@ -137,10 +137,10 @@ def kernels() -> Kernels:
 
 
 def kernel_laws() -> Mapping[str, Sequence[str]]:
-    """For each congestion control of the built kernels, the names of the kernels that have it."""
+    """Congestion control -> the names of the built kernels that have it; empty without the backend."""
     side = find_kernels()
     return side.kernels_by_law() if side is not None else {}
 
 
-#: The catalogue of congestion controls in addition to the engine's; a study adds the user's own.
+#: The congestion controls that the engine lacks; a study adds the user's own.
 CATALOGUE = Catalogue(kernel_laws=kernel_laws)

@@ -18,13 +18,13 @@ class Shown(Progress):
 
     def __init__(self) -> None:
         self.cells = self.total = self.done = self.finished = self.packets = self._known = 0
-        #: The sum over current runs of the share that is done.
+        #: The sum, over current runs, of the finished share of each.
         self.part = 0.0
         self.left_s: float | None = None
         self.began = self._drawn = time.monotonic()
 
     def draw(self) -> None:
-        """Shows how far the run is."""
+        """Shows the current progress."""
         raise NotImplementedError
 
     def _draw_if_due(self) -> None:
@@ -33,7 +33,7 @@ class Shown(Progress):
             self.draw()
 
     def start(self, cells: int, replicates: int, done: int) -> None:
-        """Sets the numbers to reach. May be called again: a search runs several plans, one after another."""
+        """Sets the totals. May be called again: a search runs several plans, one after another."""
         self.cells, self.total, self.done, self.finished = cells, replicates, done, 0
         self._known = done
         self.began = time.monotonic()
@@ -46,7 +46,7 @@ class Shown(Progress):
         self._draw_if_due()
 
     def under_way(self, replicates: float) -> None:
-        """Notes the shares, and estimates the remaining time from the replicates done since the start."""
+        """Stores the finished share; estimates the time left from the replicates done since the start."""
         self.part = replicates
         done = self.done - self._known + replicates
         if done > 0:
@@ -56,7 +56,7 @@ class Shown(Progress):
 
     @property
     def share(self) -> float:
-        """The share of all replicates that is done."""
+        """The finished share of all replicates, 0 to 1."""
         return min(self.done + self.part, self.total) / max(self.total, 1)
 
     def cell_done(self) -> None:
@@ -64,7 +64,7 @@ class Shown(Progress):
         self.finished += 1
 
     def add_replicates(self, replicates: int, cells: int) -> None:
-        """Adds to the replicates to run; the cells that get them no longer count as finished."""
+        """Adds replicates to the total; their cells no longer count as finished."""
         self.total += replicates
         self.finished -= cells
 
@@ -88,7 +88,7 @@ class Lines(Shown):
         self._write(line)
 
     def draw(self) -> None:
-        """Writes a line with the replicates and cells done, and the time left."""
+        """Writes a line with finished replicates and cells, and the time left."""
         left = "" if self.left_s is None else f", about {span(self.left_s)} left"
         done = f"{100 * self.share:.0f} %: {self.done} of {self.total} replicates"
         self.note(f"{done}, {self.finished} of {self.cells} cells finished{left}")
@@ -141,7 +141,7 @@ class Bar(Shown):
         self._bar.stop()
 
     def start(self, cells: int, replicates: int, done: int) -> None:
-        """Sets the numbers to reach, and draws the bar."""
+        """Sets the totals, and draws the bar."""
         super().start(cells, replicates, done)
         self._bar.start_task(self._task)
         self.draw()
@@ -161,7 +161,7 @@ class Bar(Shown):
         self._bar.console.print(line, markup=False, highlight=False)
 
     def time_left(self, seconds: float | None) -> None:
-        """Shows this time instead of rich's estimate, because many replicates on kernels finish at once."""
+        """Shows this time, as rich cannot estimate it: many replicates on kernels finish at once."""
         from rich.progress import TextColumn
 
         if seconds is not None:

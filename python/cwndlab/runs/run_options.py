@@ -10,7 +10,7 @@ from cwndlab.base.errors import ArgumentError, OptionError, check_constructor, n
 
 BACKENDS = ("simulator", "linux", "linux-virtual")
 _VIRTUAL = (("linux-virtual",), "{} applies only to kernels in virtual time", "--backend linux-virtual too")
-#: Options for some backends only: these backends, and the problem and the remedy in errors for others.
+#: Options for some backends only: these backends, and the problem and remedy for other backends.
 _APPLIES_TO = {
     "stack": (BACKENDS[1:], "{} applies only to kernel backends", "--backend linux or linux-virtual too"),
     "kernel": _VIRTUAL,
@@ -23,7 +23,7 @@ _APPLIES_TO = {
 @check_constructor
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """The options of a run. An impossible value raises an error that is a StudyError and a ValueError."""
+    """The options of a run. An invalid value raises an error that is a StudyError and a ValueError."""
 
     #: Folder for records, verdicts and report; without it everything stays in memory.
     out: str | Path | None = None
@@ -94,7 +94,7 @@ class OptionFields(FurtherOptions, total=False):
 
 
 def chosen_options(options: object, more: OptionFields) -> RunOptions:
-    """The options (None: the defaults) with the fields of `more`; ArgumentError if it is not RunOptions."""
+    """`options` (None: the defaults) with the fields of `more`; ArgumentError if not RunOptions."""
     options = RunOptions() if options is None else options
     if not isinstance(options, RunOptions):
         right = "axes and keys are changed by changes={…}"

@@ -1,4 +1,4 @@
-"""Single runs: simulated again with further probes, or made on request."""
+"""Single runs: simulated again with additional probes, or run on request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Tables: TypeAlias = "Mapping[str, pa.Table]"
 
 
 def with_keys(scenario: str, changes: Mapping[str, object]) -> str:
-    """The JSON of a scenario with these keys changed."""
+    """The JSON of a scenario with these top-level keys changed."""
     return json.dumps({**json.loads(scenario), **changes}, allow_nan=False) if changes else scenario
 
 
@@ -36,7 +36,7 @@ def simulate_tables(scenario: str, seed: int, replicate: int, laws: Iterable[Law
 
 
 class Repeatable(Protocol):
-    """A source of runs that can be made again: a campaign, or one cell."""
+    """A source of runs that can be repeated: a campaign, or one cell."""
 
     @property
     def backend(self) -> str:
@@ -56,16 +56,16 @@ class Recorded(Repeatable, Protocol):
         """The record tables of a replicate."""
 
     def budgets(self, cell: str, replicate: int, kind: str | None) -> pa.Table | None:
-        """The time budgets of a replicate (`time_budgets`), if they were computed when it ran."""
+        """The time budgets of a replicate (`time_budgets`); None if they were not computed with the run."""
 
 
 @dataclass(frozen=True)
 class OneCell:
-    """One cell, each replicate of which is run on request, on the simulator or a kernel (`Repeatable`)."""
+    """One cell whose replicates are run on request, in the simulator or on a kernel (`Repeatable`)."""
 
     cell: Cell
     seed: int
-    #: Runs the cell on a kernel; None: the simulator.
+    #: The executor that runs the cell on a kernel; None for the simulator.
     kernel: KernelExecutor | None = None
 
     @property
@@ -98,9 +98,9 @@ def with_probes(
     probes: Mapping[str, object],
     changes: Mapping[str, object] | None = None,
 ) -> Tables:
-    """The tables of a replicate, run again with these probes on, and with other keys of its scenario changed.
+    """The tables of a replicate, run again with these probes on and other keys of its scenario changed.
 
-    OutputError if that is not possible.
+    OutputError if the run cannot be repeated.
     """
     present = source.scenario(cell)["probes"]
     return source.simulate_again(cell, replicate, {**(changes or {}), "probes": {**present, **probes}})

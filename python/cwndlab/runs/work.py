@@ -1,4 +1,4 @@
-"""Performs one replicate, on a thread or a cluster alike: the engine's run, then the study's quantities."""
+"""Performs one replicate, in a thread or on a cluster: the engine's run, then the measurements."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cwndlab.study.schema import Quantity
 
 OVER_BUDGET = "simulate less (run.duration, rates, probes), or raise --max-events or --max-memory"
-#: Packet-hops (at least a second of simulation) from which the records of replicates after the first are
+#: The fewest packet-hops (at least a second of simulation) of a replicate after the first whose records are
 #: stored. Storing takes a tenth of the simulation's time, and only changed metrics use the records; shorter
 #: runs are simulated again.
 WORTH_KEEPING = 10_000_000
@@ -40,19 +40,19 @@ WORTH_KEEPING = 10_000_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeasuredRuns:
-    """Simulates replicates, and measures a study's quantities from their records (`Work`)."""
+    """Simulates replicates, and measures a study's quantities in their records (`Work`)."""
 
     quantities: tuple[Quantity, ...]
-    #: The limits of one run; None: the engine's default.
+    #: The limits of one run; None for the engine's defaults.
     max_events: int | None = None
     max_memory_bytes: int | None = None
-    #: Congestion controls of the user's own.
+    #: The user's own congestion controls.
     laws: tuple[LawCode, ...] = ()
     #: Digest of the engine that every process must have.
     engine: str = field(default_factory=lambda: _core.engine_digest())
-    #: The id under which the values of each quantity are stored; depends on the code of its metric.
+    #: Quantity -> the id under which the store has its values, which depends on the code of its metric.
     ids: Mapping[str, str] = field(init=False)
-    #: The user's own metrics that `quantities` use, in the form that other processes get.
+    #: The user's own metrics that the quantities use, as source text for other processes.
     own_metrics: tuple[MetricCode, ...] = field(init=False)
     _measurer: metrics.Measurer = field(init=False)
 
@@ -62,7 +62,7 @@ class MeasuredRuns:
         object.__setattr__(self, "own_metrics", own_code(q.metric for q in self.quantities))
 
     def without_known(self, ids: Collection[str]) -> MeasuredRuns:
-        """The same work for only the quantities whose ids are not among these, and for their operands."""
+        """The same work restricted to the quantities whose ids are not in `ids`, and their operands."""
         todo = [q.name for q in self.quantities if self.ids[q.name] not in ids]
         by_name = {q.name: q for q in self.quantities}
         needed: set[str] = set()
@@ -79,7 +79,7 @@ class MeasuredRuns:
         return default_budget()[1] if self.max_memory_bytes is None else self.max_memory_bytes
 
     def check(self) -> None:
-        """ClusterError if this process has another engine or other metrics than the caller's."""
+        """ClusterError if this process has a different engine or different metrics than the caller."""
         if _core.engine_digest() != self.engine:
             raise ClusterError(
                 f"worker {socket.gethostname()} runs another engine ({_core.version()}, digest "
@@ -105,7 +105,7 @@ class MeasuredRuns:
             yield outcome
 
     def perform_one(self, job: Job, stopped: Stopped = never_stop) -> Outcome | None:
-        """Runs and measures a job; None if it was stopped. A failure is an outcome, and ends no other job."""
+        """The outcome of a job; None if it was stopped. An outcome with an error does not stop other jobs."""
         if stopped(0.0):
             return None
         try:
@@ -113,7 +113,7 @@ class MeasuredRuns:
         except RunStopped:
             return None
         except BudgetError as error:
-            if job.budgets:  # may fit without the probes of time budgets
+            if job.budgets:  # may succeed without the probes of time budgets
                 return self.perform_one(replace(job, budgets=()), stopped)
             return Outcome(job, {}, 0, error=str(error), advice=OVER_BUDGET)
         except (RuntimeError, ValueError, MemoryError) as error:
@@ -129,7 +129,7 @@ class MeasuredRuns:
         kept = None
         if job.is_first or (job.keep_records and records.packets >= WORTH_KEEPING):
             names = records.names if job.is_first else sorted(tables_read(self.quantities) & {*records.names})
-            # A report's page compares the digest with that of its own run.
+            # A report's page compares this digest with that of its own simulation.
             about: dict[str, str | int] = {}
             if job.is_first:
                 about = {"digest": records.digest, "packets": records.packets}
@@ -137,7 +137,7 @@ class MeasuredRuns:
         return Outcome(job, values, int(records.packets), kept, budgets=budgets)
 
     def _run(self, job: Job, stopped: Stopped) -> _core.Records:
-        """Runs a job in the engine."""
+        """Runs a job in the engine and returns its records."""
         text = _with_budget_probes(job) if job.budgets else job.scenario
         scenario, laws = _engine_scenario(text), load_laws(self.laws)
         with limit_calls(laws):
@@ -171,12 +171,12 @@ class MeasuredRuns:
 
 
 def load_laws(laws: Iterable[LawCode]) -> dict[str, Law]:
-    """The laws by their digests, as the engine needs them. Runs the code that defines them."""
+    """The laws by their digests, for the engine. Runs the code that defines them."""
     return {law.digest: load(law) for law in laws}
 
 
 class RunLimits(TypedDict, total=False):
-    """The limits of one run; a missing key stands for the engine's default."""
+    """The limits of one run; without a key, the engine's default applies."""
 
     max_events: int
     max_memory_bytes: int
@@ -186,7 +186,7 @@ class RunLimits(TypedDict, total=False):
 def run_here(
     scenario: str, seed: int, replicate: int, laws: Iterable[LawCode], **limits: Unpack[RunLimits]
 ) -> _core.Records:
-    """Runs one replicate in this process, for any purpose. RunError if it fails, BudgetError over a limit."""
+    """Runs one replicate in this process. RunError if it fails, BudgetError if it exceeds a limit."""
     code = load_laws(laws)
     try:
         with limit_calls(code):
@@ -197,7 +197,7 @@ def run_here(
         raise RunError(str(error) or type(error).__name__) from None
 
 
-#: The exceptions of a metric that cannot measure a run; `LawFailed` if its call did not return.
+#: The exceptions of a metric that fails in a run; `LawFailed` if its call did not return.
 FAULTS = (ValueError, KeyError, TypeError, ArithmeticError, IndexError, metrics.MetricFailed, LawFailed)
 
 
@@ -208,7 +208,7 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {words}"
 
 
-#: The keys of a quantity on which its values depend; the times of its window are in the cell's scenario.
+#: The keys of a quantity on which its values depend. The times of its window are in the scenario.
 _MEASURED = {"metric", "options", "within", "unit", "window"}
 
 
@@ -222,7 +222,7 @@ def measure_id(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
 
 
 def measure_ids(quantities: Sequence[Quantity]) -> dict[str, str]:
-    """The id under which the values of each quantity are stored, by the quantity's name."""
+    """The id under which the store has the values of each quantity, by the quantity's name."""
     by_name = {quantity.name: quantity for quantity in quantities}
     return {name: measure_id(quantity, by_name) for name, quantity in by_name.items()}
 
@@ -241,7 +241,7 @@ def _with_budget_probes(job: Job) -> str:
 
 
 def _budgets(job: Job, records: _core.Records) -> tuple[Mapping[str, pa.Table], _core.Records]:
-    """The time budgets of a run with their probes, and its records without the tables of added probes."""
+    """The time budgets of a run, and its records without the tables that only their probes filled."""
     from cwndlab.base.core import time_budgets
     from cwndlab.records.critical_path import PROBES
 
@@ -262,14 +262,14 @@ def tables_read(quantities: Sequence[Quantity]) -> set[str]:
 
 
 def with_needed_probes(compiled: Compiled, quantities: Sequence[Quantity]) -> Compiled:
-    """The scenario with only the probes whose tables quantities read, for replicates after the first."""
+    """The scenario with only the probes whose tables the quantities need, for replicates after the first."""
     scenario = compiled.scenario
     probes = needed_probes(scenario["probes"], tables_read(quantities))
     return compiled if probes == scenario["probes"] else Compiled({**scenario, "probes": probes})
 
 
 def cell_key(engine: str, completed: str, seed: int, backend: str = "") -> str:
-    """The part of keys that a cell's runs share; `completed` is the scenario, `backend` the kernel's key."""
+    """The common part of the keys of a cell's runs, from its scenario and (`backend`) its kernel."""
     parts = "\0".join((engine, str(seed), completed))
     if backend:
         parts += "\0" + backend
@@ -277,5 +277,5 @@ def cell_key(engine: str, completed: str, seed: int, backend: str = "") -> str:
 
 
 def replicate_key(cell: str, replicate: int) -> str:
-    """The key of one run in the store; `cell` is the cell's key."""
+    """The key of one run in the store; `cell` is the result of `cell_key`."""
     return hashlib.sha256(f"{cell}\0{replicate}".encode()).hexdigest()[:40]

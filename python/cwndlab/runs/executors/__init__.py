@@ -1,1 +1,1 @@
-"""Executors, which perform runs: the protocol, and threads. Applications have processes and clusters."""
+"""Executors, which perform runs: the protocol, and threads. Applications add processes and clusters."""

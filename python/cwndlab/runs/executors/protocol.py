@@ -13,37 +13,37 @@ from cwndlab.base.core import Records, Value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: On a kernel, a segment sent within this many seconds after another's arrival counts as a response to it.
+#: The longest time, in seconds, between a segment's arrival and its response on a kernel.
 ANSWER_S = 0.002
 
 
 def is_repeatable(backend: str) -> bool:
     """Whether all runs of a cell without randomness are equal, as in the simulator and in virtual time.
 
-    `backend` is the part of keys that names the kernel and its set-up; empty for the simulator.
+    `backend` is the part of keys that names the kernel and its set-up; "" for the simulator.
     """
     return not backend or json.loads(backend)[0] == "linux-virtual"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Job:
-    """One replicate of one cell, to be run."""
+    """One replicate of one cell to run."""
 
     key: str
     cell: str
     scenario: str
     seed: int
     replicate: int
-    #: Whether the record tables are stored.
+    #: Whether to store the record tables.
     keep_records: bool
-    #: The scenario as a mapping, for work in the process that compiled it; not sent to other processes.
+    #: The scenario as a mapping, for use in the process that compiled it; not sent to other processes.
     content: Mapping[str, Any] | None = None
-    #: Kinds of objects whose time budgets are computed with the run.
+    #: Kinds of objects whose time budgets to compute with the run.
     budgets: tuple[str, ...] = ()
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the cell's first replicate, all of whose tables are stored, for figures."""
+        """Whether this is the cell's first replicate, all of whose tables are stored for figures."""
         return self.replicate == 0
 
     @property
@@ -52,7 +52,7 @@ class Job:
         return _parse_scenario(self.scenario) if self.content is None else self.content
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state that other processes get, without the scenario as a mapping."""
+        """The state for other processes, without the scenario as a mapping."""
         return {**self.__dict__, "content": None}
 
 
@@ -69,47 +69,47 @@ class Outcome(NamedTuple):
     job: Job
     values: Mapping[str, Value]
     packets: int
-    #: The record tables as `encode_tables` writes them, if they are to be stored.
+    #: The record tables encoded by `encode_tables`; None if they are not stored.
     records: bytes | None = None
     error: str | None = None
-    #: What to do about the error; empty if that is not known.
+    #: The remedy for the error; "" if it is not known.
     advice: str = ""
-    #: Whether stored records were measured, and nothing was run.
+    #: Whether the values were measured from stored records, without a run.
     measured: bool = False
-    #: Whether the values come from the shared store, and nothing was run.
+    #: Whether the values are from the shared store, without a run.
     fetched: bool = False
-    #: A message about damaged data that was found.
+    #: A message about damaged data; None if no damage was found.
     note: str | None = None
-    #: The time budgets that the job requested, by kind.
+    #: The requested time budgets, by kind of object.
     budgets: Mapping[str, pa.Table] | None = None
 
 
 class Progress:
-    """Is notified of a campaign's progress. This base class shows nothing; displays derive from it."""
+    """The observer of a campaign's progress. This base class shows nothing; displays derive from it."""
 
     def start(self, cells: int, replicates: int, done: int) -> None:
-        """Is called first, with the numbers of cells, of replicates, and of replicates stored before."""
+        """Called first, with the numbers of cells, of replicates, and of replicates already stored."""
 
     def advance(self, packets: int) -> None:
-        """Is called after each replicate, with its packet-hops."""
+        """Called after each replicate, with its number of packet-hops."""
 
     def under_way(self, replicates: float) -> None:
-        """Is called twice a second, with the sum over current runs of the share that is done (0 to 1)."""
+        """Called twice a second with the sum, over current runs, of the finished share of each (0 to 1)."""
 
     def cell_done(self) -> None:
-        """Is called after the last replicate of a cell."""
+        """Called after the last replicate of a cell."""
 
     def add_replicates(self, replicates: int, cells: int) -> None:
-        """Is called when sequential stopping adds `replicates` in all to `cells` cells that had finished."""
+        """Called when sequential stopping adds `replicates` in total to `cells` finished cells."""
 
     def note(self, line: str) -> None:
-        """Shows a line of text at once, such as that a run is repeated."""
+        """Shows a line of text immediately, such as that a run is repeated."""
 
     def time_left(self, seconds: float | None) -> None:
-        """Is called each second of runs on a kernel, with the remaining seconds, if known."""
+        """Called each second of runs on a kernel with the remaining seconds; None if unknown."""
 
 
-#: Is called every 100 ms of a run with the share of its duration that is simulated; true stops the run.
+#: Called every 100 ms of a run with the simulated share of its duration; returns whether to stop the run.
 Stopped: TypeAlias = Callable[[float], bool]
 
 
@@ -126,7 +126,7 @@ class Work(Protocol):
         """The largest memory of one run, in bytes."""
 
     def check(self) -> None:
-        """ClusterError if this process has another engine or other metrics than the caller's."""
+        """ClusterError if this process has a different engine or different metrics than the caller."""
 
     def perform(self, jobs: Sequence[Job], stopped: Stopped = ...) -> Iterator[Outcome]:
         """Simulates and measures jobs one after another, until `stopped` returns true."""
@@ -150,4 +150,4 @@ class SharedStore(Protocol):
         """The address of the store, without credentials."""
 
     def wrap(self, executor: Executor) -> Executor:
-        """An executor that fetches stored outcomes, lets `executor` perform other jobs, and stores these."""
+        """An executor that fetches stored outcomes, and stores those of the jobs that `executor` performs."""

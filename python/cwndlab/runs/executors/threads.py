@@ -1,4 +1,4 @@
-"""Runs jobs on threads of this machine. The engine releases the GIL, so two threads use two processors."""
+"""Runs jobs in threads of this process. The engine releases the GIL, so threads run in parallel."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from cwndlab.base.errors import CwndlabError
 
 from .protocol import Job, Outcome, Progress, Work
 
-#: Seconds of work in one batch of jobs: long compared with passing it on, short to wait for at a stop.
+#: Seconds of work in a batch of jobs: long compared with the overhead, but a short wait when stopping.
 CHUNK_S = 0.05
 #: The largest number of jobs in one batch.
 MAX_CHUNK = 64
-#: Seconds between reports on the progress of the runs under way.
+#: Seconds between reports on the progress of current runs.
 REPORT_S = 0.5
-#: Seconds of work in one batch with a shared store, which responds more slowly.
+#: Seconds of work in a batch with a shared store, which responds more slowly.
 SHARED_CHUNK_S = 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Threads:
-    """The executor for this machine."""
+    """The executor that runs jobs in `count` threads; by default one per processor."""
 
     count: int | None = None
     #: Seconds of work in one batch.
@@ -53,13 +53,13 @@ class _Pool:
         count = wanted.count or available()
         self.chunk_s = wanted.chunk_s
         self.watcher = wanted.watcher
-        #: For each thread, the share of its current run that is done.
+        #: For each thread, the finished share of its current run.
         self.shares = [0.0] * count
         self.jobs = jobs
         self.work = work
         self.lock = threading.Lock()
         self.stop = threading.Event()
-        # Bounded: if delivering (to disk) is slower than running, the threads wait, and memory does not grow.
+        # Bounded: if storing outcomes is slower than running, the threads wait, so memory stays bounded.
         self.done: queue.Queue[list[Outcome] | BaseException | None] = queue.Queue(maxsize=4 * count)
         self.threads = [
             threading.Thread(target=self._work, args=(i,), name=f"run-{i}", daemon=True) for i in range(count)
@@ -85,7 +85,7 @@ class _Pool:
                 try:
                     outcomes.extend(self.work.perform(chunk, partial(self._stopped, thread)))
                 except CwndlabError:
-                    self.done.put(outcomes)  # the outcomes before the error
+                    self.done.put(outcomes)  # deliver the outcomes before the error
                     raise
                 each = (time.perf_counter() - began) / max(len(outcomes), 1)
                 size = max(1, min(MAX_CHUNK, int(self.chunk_s / max(each, 1e-6))))
@@ -126,7 +126,7 @@ class _Pool:
                 if failure is not None:
                     os._exit(130)  # a second interrupt; the journal stays readable
                 failure = interrupt
-                delivers = True  # the batch that was interrupted is lost; later ones are delivered
+                delivers = True  # the interrupted batch is lost; later ones are delivered
                 self.stop.set()
             except BaseException as error:
                 failure = failure or error

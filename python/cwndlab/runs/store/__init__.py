@@ -1,1 +1,1 @@
-"""The store of finished replicates by their keys, and provenance.json, which says how to make them again."""
+"""The store of finished replicates by their keys, and provenance.json, with which they can be reproduced."""

@@ -1,7 +1,6 @@
 """Stores every finished replicate, so that a run can be stopped at any time and continued.
 
 Layout of ``DIR/store/``:
-
 - ``values.pack``: a line for each run, sorted by key, with its values by the ids of quantities; written to a
   temporary file and renamed.
 - ``journal-*.log``: lines of the current command, appended as replicates finish. A process that is killed
@@ -10,7 +9,7 @@ Layout of ``DIR/store/``:
 - ``records/<first two digits of key>/<key>.arrows``: the record tables of the run with this key; written to a
   temporary file and renamed.
 
-A line is ``key checksum json``. Data that does not match its checksum is reported and computed again.
+Each line has the form ``key checksum json``. Data with a wrong checksum is reported and computed again.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ if TYPE_CHECKING:
     from cwndlab.runs.executors.protocol import Outcome
 
 
-#: The errors of locking a file that another process has locked.
+#: The errno values of a lock that another process holds.
 _HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-#: Seconds to wait for a lock, and between attempts: a killed process's child may hold it for a moment.
+#: Seconds to wait for a lock, and between attempts: a killed process's child may hold it briefly.
 _LOCK_WAIT_S, _LOCK_STEP_S = 2.0, 0.02
 
 
 def _lock(file: IO[bytes]) -> None:
-    """Locks a file for this process until it is closed; OSError if another process keeps the lock."""
+    """Locks a file for this process until the file is closed; OSError if another process holds the lock."""
     until = time.monotonic() + _LOCK_WAIT_S
     while True:
         try:
@@ -67,15 +66,15 @@ def _try_lock(file: IO[bytes]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-#: The largest record tables that are read, in bytes.
+#: The largest record tables that the store reads, in bytes.
 MAX_RECORDS = 1 << 40
-#: Attempts of a reader to open the files, which a writer may replace meanwhile.
+#: How often a reader tries to open the files, which a writer may replace at the same time.
 _LOOKS = 5
 _JOURNAL = re.compile(r"journal-[0-9]+\.log\Z")
 
 
 class MemoryStore:
-    """A store in memory."""
+    """A store in memory, with the interface of `FolderStore`."""
 
     def __init__(self) -> None:
         self._values: dict[str, Mapping[str, Value]] = {}
@@ -85,7 +84,7 @@ class MemoryStore:
         return key in self._values
 
     def add(self, outcome: Outcome) -> None:
-        """Stores one outcome; to save memory, records only of first replicates."""
+        """Stores one outcome. To save memory, only first replicates keep their records."""
         self._values[outcome.job.key] = outcome.values
         if outcome.records is not None and outcome.job.is_first:
             self._records[outcome.job.key] = outcome.records
@@ -95,17 +94,17 @@ class MemoryStore:
         return self._values[key]
 
     def records(self, key: str) -> bytes | None:
-        """The record tables of a run, if they were stored."""
+        """The encoded record tables of a run; None if they were not stored."""
         return self._records.get(key)
 
     def finish(self) -> None:
-        """Does nothing; a store in a folder merges its files."""
+        """Does nothing; `FolderStore` merges its files."""
 
 
 class FolderStore:
-    """A store in a folder. Keeps in memory only the position of each line.
+    """A store in a folder. Memory holds only the position of each line.
 
-    With `read_only` it takes no lock, writes nothing, and has the content at the time of opening.
+    With `read_only` the store takes no lock, writes nothing, and keeps its content at the time of opening.
     """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
@@ -139,12 +138,12 @@ class FolderStore:
                 ) from None
 
     def _files(self) -> list[Path]:
-        """The files with values: the pack, then the journals, whose newer lines replace those of the pack."""
+        """The files with values: the pack, then the journals, whose lines are newer and take precedence."""
         pack = self.folder / "values.pack"
         return ([pack] if pack.exists() else []) + self._journals()
 
     def _take(self) -> None:
-        """Locks the folder for this process, and removes temporary files that a killed process left."""
+        """Locks the folder for this process, and removes temporary files of killed processes."""
         folder = self.folder
         with output_errors(folder):
             (folder / "records").mkdir(parents=True, exist_ok=True)
@@ -164,11 +163,11 @@ class FolderStore:
         with output_errors(folder):
             for path in (*folder.glob("*.tmp-*"), *folder.glob("records/*/*.tmp-*")):
                 if path.is_file():
-                    with suppress(NotADirectoryError):  # the path passes a link
+                    with suppress(NotADirectoryError):  # the path contains a link
                         unlink_inside(folder, path.relative_to(folder).as_posix())
 
     def _index(self, path: Path) -> None:
-        # The file stays open: another process may replace `values.pack`, but positions are in the old file.
+        # Keep the file open: positions refer to this file even if another process replaces `values.pack`.
         file = self._readers[path] = open_plain(path)
         position = 0
         for number, line in enumerate(file, start=1):
@@ -188,7 +187,7 @@ class FolderStore:
         return len(self._where)
 
     def add(self, outcome: Outcome) -> None:
-        """Stores one outcome: first its tables, then its line, without which the tables do not count."""
+        """Stores one outcome: its tables, then its line. Tables without a line are ignored."""
         if self._lock is None:
             raise OutputError(f"{self.folder.parent}: results are missing; `cwndlab run` there makes them")
         with output_errors(self.folder):
@@ -226,7 +225,7 @@ class FolderStore:
         return line_values(line)
 
     def records(self, key: str) -> bytes | None:
-        """The record tables of a run, if they were stored and are undamaged."""
+        """The encoded record tables of a run; None if they were not stored or are damaged."""
         try:
             data = read_inside(self.folder, _records_name(key), MAX_RECORDS)
         except OSError:
@@ -234,7 +233,7 @@ class FolderStore:
         return data if is_whole(data, key) else None
 
     def check_records(self, key: str, *, required: bool) -> None:
-        """Drops a run whose record tables are damaged, or missing although `required`, to be run again."""
+        """Drops a run so that it is run again if its record tables are damaged, or missing but `required`."""
         path = self.folder / _records_name(key)
         if not path.exists():
             if required:
@@ -247,7 +246,7 @@ class FolderStore:
             self._where.pop(key, None)
 
     def finish(self) -> None:
-        """Merges the journals into the pack, sorted by key, so that interruptions do not change its bytes."""
+        """Merges the journals into the pack, sorted by key so that interruptions do not change its bytes."""
         journals = self._journals()
         if self._journal is not None:
             self._journal.close()
@@ -312,7 +311,7 @@ def _checksum(key: bytes, body: bytes) -> bytes:
 
 
 def write_line(key: str, values: Mapping[str, Value]) -> bytes:
-    """A replicate's values as a line of the store."""
+    """A replicate's values as a line of a file."""
     body = json.dumps(_no_nan(values), separators=(",", ":"), allow_nan=False).encode()
     return b"%s %s %s\n" % (key.encode(), _checksum(key.encode(), body), body)
 
@@ -326,12 +325,12 @@ def line_key(line: bytes) -> str | None:
 
 
 def line_values(line: bytes) -> Mapping[str, Value]:
-    """The values in a line that `write_line` made."""
+    """The values in a line that `write_line` wrote."""
     raw: dict[str, Any] = json.loads(line.split(b" ", 2)[2])
     if not isinstance(raw, dict):
         raise ValueError("a line of values holds no object")
     return {
-        # Most items are floats; calling `_read_number` for each would take longer than parsing the JSON.
+        # Most items are floats; calling `_read_number` for each would take longer than parsing.
         name: [item if item.__class__ is float else _read_number(item) for item in value]
         if isinstance(value, list)
         else _read_number(value)
@@ -339,7 +338,7 @@ def line_values(line: bytes) -> Mapping[str, Value]:
     }
 
 
-#: How NaN and infinity are written, which JSON lacks.
+#: The JSON values for NaN and infinity.
 _WORDS: dict[str | None, float] = {None: math.nan, "inf": math.inf, "-inf": -math.inf}
 
 

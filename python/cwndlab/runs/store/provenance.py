@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def git_hash(here: Path = Path(__file__).resolve().parent) -> str | None:
-    """The commit of the source tree that cwndlab runs from; None if it is installed.
+    """The commit of the source tree from which cwndlab runs; None if cwndlab is installed.
 
-    With "+" at its end if a tracked file was changed, or crates/ or python/ have an untracked one.
+    "+" is appended if a tracked file is modified, or if crates/ or python/ have an untracked file.
     """
     command = ["git", "status", "--porcelain=v2", "--branch"]
     try:
@@ -42,7 +42,7 @@ def git_hash(here: Path = Path(__file__).resolve().parent) -> str | None:
 
 
 class Commit:
-    """Finds the commit of the source tree by git, in the background while a study runs."""
+    """Finds the commit of the source tree with git, in the background while a study runs."""
 
     def __init__(self) -> None:
         self._found: list[str | None] = []
@@ -50,7 +50,7 @@ class Commit:
         self._thread.start()
 
     def wait(self) -> str | None:
-        """Waits for git, and returns the commit as `git_hash` does."""
+        """Waits for git, and returns the result of `git_hash`."""
         self._thread.join()
         return self._found[0]
 
@@ -67,7 +67,7 @@ def provenance(
     performed: int,
     ran_on: str,
 ) -> dict[str, Any]:
-    """The content of provenance.json; `replicates` has the number with values of each cell."""
+    """The content of provenance.json; `replicates` has the number of measured replicates of each cell."""
     study = plan.study
     first = json.loads(plan.cells[0].completed_scenario)
     ended = datetime.now(UTC)
