@@ -1,1 +1,1 @@
-"""Reports: measured next to published numbers, with interval, difference and verdict. No statistics here."""
+"""Reports: measured next to published numbers, with interval, difference and verdict; no statistics."""

@@ -1,4 +1,4 @@
-"""What a study asks a report to show."""
+"""The contents of a report, as the study defines them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 #: The largest README that is shown, in bytes.
 MAX_README = 1_000_000
 README = "README.md"
-#: The name of the report's page in a result folder.
+#: The file name of the report's page in a result folder.
 REPORT = "report.html"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outputs:
-    """What a study asks to be shown, with its titles and texts."""
+    """The outputs of a study: its tables, figures and claims, with titles and texts."""
 
     title: str
     folder: Path
@@ -50,9 +50,9 @@ class Outputs:
     claimed: str = ""
     """What the paper claims, in one sentence."""
     finding: str = ""
-    """What was found, with expressions in braces."""
+    """The finding, with expressions in braces that stand for numbers."""
     key_figure: str = ""
-    """Id of the figure shown with the finding; empty: the first."""
+    """Id of the figure shown with the finding; "" for the first figure."""
     tables: Sequence[AnyTable] = ()
     figures: Sequence[Figure] = ()
     marks: Sequence[Mark] = ()
@@ -60,11 +60,11 @@ class Outputs:
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
     """The study's quantities by name."""
     choices: int = 0
-    """The number of the study's sensitivity axes."""
+    """The number of sensitivity axes in the study."""
 
 
 def collect_outputs(study: StudySpec, folder: Path) -> Outputs:
-    """What a study asks to be shown; `folder` has its published numbers."""
+    """The outputs of a study; `folder` has the published numbers."""
     outline, source = study.outline, study.outline.source
     return Outputs(
         title=study.title,
@@ -86,18 +86,18 @@ def collect_outputs(study: StudySpec, folder: Path) -> Outputs:
 
 
 class JudgedLines(Protocol):
-    """A published packet listing that an application has compared with the traces of runs."""
+    """A published packet listing, compared with the traces of runs by an application."""
 
     @property
     def id(self) -> str:
-        """The id of the study's listing."""
+        """The listing's id in the study."""
 
     @property
     def cells(self) -> Sequence[Sequence[JudgedCell]]:
-        """A row for each published line, with its time in each variant."""
+        """One row for each published line; each row has the line's time in every variant."""
 
     def view(self, words: Labels) -> ListingView:
-        """The listing as a report shows it; `words` has the titles of axes and values."""
+        """The listing in the view model; `words` has the titles of axes and values."""
 
 
 def compare_listing(spec: Listing, results: Results, outputs: Outputs) -> JudgedLines:
@@ -108,7 +108,7 @@ def compare_listing(spec: Listing, results: Results, outputs: Outputs) -> Judged
 
 
 def read_readme(folder: Path) -> str:
-    """The README in a study's folder; empty if it cannot be read, or is a symbolic link."""
+    """The text of the README in a study's folder; "" if it cannot be read, or is a symbolic link."""
     try:
         return read_inside(folder, README, MAX_README).decode("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -116,7 +116,7 @@ def read_readme(folder: Path) -> str:
 
 
 def _plain_table(study: StudySpec) -> Sequence[AnyTable]:
-    """A table of all numbers of all cells, for a study without tables."""
+    """A table of all numbers of all cells, for a study that defines no tables."""
     outline = study.outline
     quantities = {quantity.name: quantity for quantity in outline.quantities}
     columns = [
@@ -145,8 +145,8 @@ def finding_text(template: str, results: Results) -> str:
     """A finding with its expressions in braces replaced by their values.
 
     `{median(x[iw=1]):1}` shows the value of `median(x[iw=1])` with one decimal. If an expression has a number
-    for each value of an axis, the text is repeated for each. Paragraphs whose cells were not run are left out
-    if others remain.
+    for each value of an axis, the text is repeated for each value. Paragraphs on cells that were not run are
+    left out if others remain.
 
     Raises:
         StudyError: an expression is wrong, has values over several axes, or no paragraph's cells were run.
@@ -167,7 +167,7 @@ def finding_text(template: str, results: Results) -> str:
 
 
 def _paragraph_text(template: str, results: Results) -> str:
-    """One paragraph of a finding."""
+    """The text of one paragraph of a finding, with its expressions replaced by their values."""
     if not template:
         return ""
     from cwndlab.stats.expression import Evaluator  # few studies have a finding
@@ -196,7 +196,7 @@ def _paragraph_text(template: str, results: Results) -> str:
 
 
 def _field(match: re.Match[str], evaluator: Evaluator) -> Field:
-    """The value of an expression in braces."""
+    """The value of an expression in braces; StudyError if it is invalid, or a condition."""
     from cwndlab.study.grammar import ExpressionError
 
     try:
@@ -209,6 +209,6 @@ def _field(match: re.Match[str], evaluator: Evaluator) -> Field:
 
 
 def _split(inside: str) -> tuple[str, int | None]:
-    """An expression and its number of decimals."""
+    """The expression in braces, and the number of decimals after its last colon; None without one."""
     expression, colon, digits = inside.rpartition(":")
     return (expression, int(digits)) if colon and digits.isdecimal() else (inside, None)

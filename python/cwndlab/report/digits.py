@@ -1,4 +1,4 @@
-"""Numbers, intervals and columns as a report writes them: with as many digits as their uncertainty allows."""
+"""Formats numbers, intervals and columns for reports, with as many digits as their uncertainty allows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import decimals
 
 MINUS = "\N{MINUS SIGN}"
-#: The most significant digits of an interval's ends: if more are needed, only the mean's rounding differs.
+#: The most significant digits of an interval's ends; narrower intervals are described in words.
 MOST_DIGITS = 6
 
 
@@ -22,7 +22,7 @@ def with_true_minus(text: str) -> str:
 
 
 def number(value: float, digits: int | None = None) -> str:
-    """A number with `digits` decimals, else with three significant digits."""
+    """A number with `digits` decimals; by default with three significant digits."""
     if math.isnan(value):
         return "n/a"
     if math.isinf(value):
@@ -38,7 +38,7 @@ def number(value: float, digits: int | None = None) -> str:
 
 
 def interval_text(interval: Interval, digits: int | None) -> str:
-    """The 95 % interval; "exact" without randomness; or why there is none."""
+    """The text of a 95 % interval; "exact" without randomness; the reason if there is no interval."""
     if interval.exact:
         return "exact"
     if math.isnan(interval.low):
@@ -47,30 +47,30 @@ def interval_text(interval: Interval, digits: int | None) -> str:
         return "one run" if interval.n == 1 else "no interval"
     if digits is None:
         scale = max(abs(interval.low), abs(interval.high))
-        if scale < 1e-4:  # `number` uses powers of ten here; decimals would begin with a row of zeros
+        if scale < 1e-4:  # decimals would begin with many zeros; `number` writes powers of ten
             return f"{number(interval.low)} … {number(interval.high)}"
         digits = max(0, 2 - math.floor(math.log10(scale)))
     width = interval.high - interval.low
-    # More digits while the interval would look like a point, up to a limit.
+    # Add digits while the interval would look like a point, up to a limit.
     most = _count_decimals(max(abs(interval.low), abs(interval.high)))
     while width > 0 and width < 2 * 10.0**-digits and digits < most:
         digits += 1
     ends = [number(end, digits) for end in (interval.low, interval.high)]
     if width > 0 and ends[0] == ends[1]:
         return f"equal to {MOST_DIGITS} digits in {interval.n} runs"
-    if interval.low > 0 or interval.high < 0:  # an interval without 0 is not shown with an end of 0
+    if interval.low > 0 or interval.high < 0:  # no end may be shown as 0 if the interval excludes 0
         zeros = [float(end.replace(MINUS, "-")) == 0 for end in ends]
         ends = [number(interval.low) if zeros[0] else ends[0], number(interval.high) if zeros[1] else ends[1]]
     return " … ".join(ends)
 
 
 def _count_decimals(scale: float) -> int:
-    """The decimals that give a number of this size `MOST_DIGITS` significant digits."""
+    """The number of decimals that gives a number of this size `MOST_DIGITS` significant digits."""
     return min(9, max(0, MOST_DIGITS - 1 - math.floor(math.log10(scale)))) if scale else 9
 
 
 def estimate_text(interval: Interval, digits: int | None = None) -> str:
-    """The value of an interval, with more digits if its rounding would lie outside the interval as shown."""
+    """The text of an interval's value, with more digits if rounding would move it out of the interval."""
     text = number(interval.value, digits)
     if not interval.low < interval.high or "e" in text:
         return text
@@ -86,7 +86,7 @@ def estimate_text(interval: Interval, digits: int | None = None) -> str:
 
 
 def percent(relative: float) -> str:
-    """A relative difference, with its sign."""
+    """A relative difference in percent, with its sign; "" for NaN."""
     if math.isnan(relative):
         return ""
     if abs(relative) < 0.0005:
@@ -96,26 +96,26 @@ def percent(relative: float) -> str:
 
 
 def difference(seconds: float) -> str:
-    """A time difference in milliseconds, with its sign."""
+    """A time difference (s) as text in milliseconds, with its sign."""
     ms = 1000 * seconds
     return "±0.0 ms" if abs(ms) < 0.05 else with_true_minus(f"{ms:+.1f} ms")
 
 
 def space_unit(quantity: str) -> str:
-    """A value of a study file, as "1.5Mbps", with a space before its unit."""
+    """A value of a study file, such as "1.5Mbps", with a space before the unit."""
     return re.sub(r"^(\d[\d.]*)([A-Za-z])", r"\1 \2", quantity)
 
 
 # ── the columns of a table: which are left out, and how many decimals each has ─────────────────────────────
 
 WIDE = 100.0
-"""If numbers of a column differ by this factor, each has its own number of decimals."""
+"""If numbers of a column differ by at least this factor, each has its own number of decimals."""
 
 
 def leave_out_columns(judged: JudgedTable) -> tuple[JudgedTable, list[str]]:
-    """A table without columns that are empty, or have one value in all cells and runs; and remarks on these.
+    """A table without its empty or constant columns, and remarks on the columns that were left out.
 
-    A table of one row keeps all its columns, and so does one with published numbers.
+    A table with a single row, or with published numbers, keeps all columns.
     """
     columns = list(zip(*judged.cells, strict=True))
     if len(judged.cells) < 2 or any(cell.published for cell in judged.numbers):
@@ -142,7 +142,7 @@ def align_digits(judged: JudgedTable) -> JudgedTable:
     """A table whose columns without published numbers have the same number of decimals in every row.
 
     The decimals show three significant digits of a column's middle number, and two of its smallest. If the
-    largest number is a hundred times the smallest or more, each has its own decimals.
+    largest number is at least a hundred times the smallest, each number has its own decimals.
     """
     wanted = [_column_digits(cells) for cells in zip(*judged.cells, strict=True)]
     cells = tuple(
@@ -171,7 +171,7 @@ def _is_empty(cells: Sequence[JudgedCell]) -> bool:
 
 
 def _equal_text(cells: Sequence[JudgedCell]) -> str:
-    """The value that all cells and runs have, with its interval; empty if they differ."""
+    """The value that all cells and runs share, with its interval; "" if they differ."""
     texts = set()
     for cell in cells:
         interval = cell.estimate.interval if cell.estimate is not None else None

@@ -1,7 +1,7 @@
-"""Figures as charts, drawn to SVG, and by vl-convert from there to PNG and PDF.
+"""Figures: charts drawn as SVG, and converted to PNG and PDF by vl-convert.
 
-Axes and text are `currentColor`, so that a figure inside the report follows the reader's light or dark
-theme; the files in figures/ get a white background.
+Axes and text are `currentColor`, so that a figure in a report follows the reader's light or dark theme; the
+files in figures/ have a white background.
 """
 
 from __future__ import annotations
@@ -43,46 +43,46 @@ from .palette import PALETTE
 from .svg import inline_svg, on_white
 
 RECORDED = {"time-sequence": "segments", "queue": "queues", "cwnd": "cwnd"}
-"""The record table that a kind of figure shows."""
+"""Kind of figure -> the record table that it shows."""
 
 PROBES = {"segments": 'segments_at = "NODE"', "queues": 'queues = ["a>b"]', "cwnd": "cwnd = true"}
-"""The entry of [probes] that makes a study record a table."""
+"""Record table -> the entry of [probes] with which a study records it."""
 
 
-#: The end of the id of a figure of the simulator's results in a kernel's report.
+#: The suffix of the id of a figure with the simulator's results in a kernel's report.
 SIMULATOR = "-simulator"
 
 
 class Drawing(NamedTuple):
-    """A figure, ready to be shown."""
+    """A figure of a report, drawn."""
 
     id: str
     title: str
     about: str | None
     alt: str
-    """A description of the figure, for those who cannot see it."""
+    """A description of the figure for readers who cannot see it."""
     svg: str
-    """The SVG, whose axes and text are `currentColor`."""
+    """The SVG; its axes and text are in `currentColor`."""
     narrow_svg: str
-    """The SVG for a column of a page or a telephone: text of the same size in half the width."""
+    """The SVG for a narrow column or a phone: half as wide, with text of the same size."""
 
     def __repr__(self) -> str:
         return f"<Drawing {self.id}: {self.title}; {self.alt}>"
 
     @property
     def figure(self) -> str:
-        """The id of the study's figure: that of the drawing without the ending `SIMULATOR`."""
+        """The figure's id in the study: the drawing's id without the suffix `SIMULATOR`."""
         return self.id.removesuffix(SIMULATOR)
 
     @property
     def is_wide(self) -> bool:
-        """Whether the figure needs the whole width of a page."""
+        """Whether the figure needs the full width of a page."""
         match = re.match(r'<svg [^>]*?width="(\d+)', self.svg)
         return match is not None and int(match[1]) > BROAD
 
     @property
     def svg_file(self) -> str:
-        """The figure on a white background, as a file of its own."""
+        """The SVG on a white background, for a separate file."""
         return on_white(self.svg)
 
     def _repr_html_(self) -> str:
@@ -91,23 +91,23 @@ class Drawing(NamedTuple):
         return f'<figure style="{style}">{inline_svg(self.svg, f"{self.id}-")}{caption}</figure>'
 
     def png(self) -> bytes:
-        """The figure as a PNG of twice its size."""
+        """The figure as a PNG at twice its size."""
         return bytes(_converter().svg_to_png(self.svg_file, scale=2))
 
     def pdf(self) -> bytes:
-        """The figure as a PDF of its size."""
+        """The figure as a PDF at its size."""
         return bytes(_converter().svg_to_pdf(self.svg_file))
 
 
 def _converter() -> ModuleType:
-    """vl-convert, used only to convert SVG, for which it needs no JavaScript engine."""
+    """vl-convert, used only to convert SVG, which needs no JavaScript engine."""
     import vl_convert
 
     return vl_convert
 
 
 def draw(spec: Figure, results: Results) -> Drawing:
-    """Draws a figure; if a restricted run left out its cells, for the cells that were run instead."""
+    """Draws a figure; if its cells were left out of a restricted run, with the cells that were run."""
     spec, instead = series.restrict_to_run_cells(spec, results)
     shown = list(series.figure_cells(spec, results))
     panels = len(shown if spec.kind in RECORDED else {panel for panel, _, _ in shown})
@@ -141,7 +141,7 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
             for c in curves
             if c.panel == panel
             for v, s in zip(c.value, c.share, strict=True)
-            if v > 0 or not spec.log_x  # on a log axis, the curve begins at the share of samples up to 0
+            if v > 0 or not spec.log_x  # on a log axis, the curve starts at the share of samples up to 0
         ]
         legend = make_legend(name_series(names), "stroke", spec, panels=len(shown))
         encoding = {
@@ -202,7 +202,7 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
 
 
 Drawer: TypeAlias = Callable[[Figure, Results], tuple[Spec, dict[str, list[Row]], str]]
-"""Makes a figure's chart, its data, and a description in words."""
+"""Returns a figure's chart, its data sets by name, and a description in words."""
 
 _DRAWERS: dict[str, Drawer] = {
     "line": partial(line_figure.draw, bars=False),
@@ -210,7 +210,7 @@ _DRAWERS: dict[str, Drawer] = {
     "cdf": _cdf,
     "ellipse": _ellipse,
 }
-#: Graphs of the records of single runs are drawn by applications: module and function.
+#: Kind of figure of a single run's records -> the module and function of the application that draws it.
 _OF_RECORDS = {
     "time-sequence": ("packets.graphs", "draw_sequence"),
     "cwnd": ("packets.graphs", "draw_windows"),
@@ -221,7 +221,7 @@ _OF_RECORDS = {
 
 
 def find_drawer(kind: str) -> Drawer:
-    """The function that draws figures of a kind."""
+    """The function that draws figures of this kind."""
     if kind in _DRAWERS:
         return _DRAWERS[kind]
     module, name = _OF_RECORDS[kind]

@@ -1,4 +1,4 @@
-"""Judges the tables, listings and claims of a study; checks before a run that its cells can show them."""
+"""Judges a study's tables, listings and claims; checks, before a run, that its cells suffice for them."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 
 class Omitted(NamedTuple):
-    """A part of the report that could not be made."""
+    """A part of the report that was left out."""
 
     kind: str
     id: str
-    """Empty for a part without an id, such as the finding."""
+    """The part's id; "" for a part without one, such as the finding."""
     why: StudyError | None = None
-    """What is wrong; None if its cells were not run."""
+    """The error; None if the part's cells were not run."""
 
 
 def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
-    """Sentences on the parts left out; parts whose cells a restricted run left out are only named."""
+    """Sentences on the omitted parts; those whose cells a restricted run left out are only listed."""
     names: dict[str, list[str]] = {}
     wrong = []
     for part in omitted:
@@ -53,15 +53,15 @@ def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
 
 
 class Played(Protocol):
-    """What the verdicts would be if the paper were one more set of our runs (`PlayedPaper`)."""
+    """The expected verdicts if the paper were another set of our runs (`PlayedPaper`)."""
 
     @property
     def incompatible(self) -> Incompatible | None:
-        """The count of incompatible numbers, and how many would be incompatible by chance."""
+        """The count of incompatible numbers, and the count expected by chance; None if none is counted."""
 
     @property
     def mean_lines(self) -> tuple[str, ...]:
-        """Sentences on published means of changes next to ours, and on their joint test."""
+        """Sentences that compare published means of changes with ours, and test them together."""
 
     @property
     def mean_changes(self) -> Mapping[str, object] | None:
@@ -70,7 +70,7 @@ class Played(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Judged:
-    """All parts of a study that have verdicts; those that could not be judged are in `omitted`."""
+    """The judged parts of a study; `omitted` has the parts that could not be judged."""
 
     outputs: Outputs
     results: Results
@@ -85,17 +85,17 @@ class Judged:
 
     @property
     def judgements(self) -> list[Judgement]:
-        """The judgement of every published number."""
+        """The judgements of all published numbers."""
         return list_judgements(self.tables)
 
     @property
     def cells(self) -> set[str]:
-        """The cells that tables show."""
+        """The ids of the cells that tables show."""
         return {cell.cell for table in self.grids for cell in table.numbers}
 
     @cached_property
     def played(self) -> Played | None:
-        """The verdicts if the paper were one more set of our runs; None without published numbers."""
+        """The expected verdicts if the paper were another set of our runs; None without published numbers."""
         if not any(cell.published for table in self.grids for cell in table.numbers):
             return None
         play: Played = import_module("cwndlab.apps.reproduction.played").PlayedPaper(self.grids, self.results)
@@ -108,7 +108,7 @@ class Judged:
 
 
 def list_judgements(tables: Sequence[JudgedTable | JudgedLines]) -> list[Judgement]:
-    """The judgement of every published number of these tables."""
+    """The judgements of all published numbers of these tables."""
     numbers = (cell for table in tables for row in table.cells for cell in row)
     return [cell.judgement for cell in numbers if cell.judgement is not None]
 
@@ -116,8 +116,8 @@ def list_judgements(tables: Sequence[JudgedTable | JudgedLines]) -> list[Judgeme
 def judge(outputs: Outputs, results: Results) -> Judged:
     """Judges tables, listings and claims.
 
-    A part that asks for a cell which was not run (a run may be restricted to some cells) is left out and
-    listed; `check` finds parts that no run of the study could show.
+    A part is listed in `omitted` if it needs a cell that was not run (a run may be restricted to some cells).
+    `check` finds parts that no run of the study can show.
     """
     judged = Judged(outputs, results)
     for spec in outputs.tables:
@@ -148,7 +148,7 @@ def judge(outputs: Outputs, results: Results) -> Judged:
 
 
 def _keep_run_variants(spec: Listing, results: Results) -> Listing:
-    """The listing with only those variants whose axis values were all run; unchanged if there is none."""
+    """The listing with only the variants whose axis values were all run; unchanged if there are none."""
     run = []
     for variant in spec.variants:
         present = {name: [label(value) for value in results.axes.get(name, ())] for name in variant.where}
@@ -169,8 +169,8 @@ def check_outputs(
 
     Args:
         study: the study.
-        cells: the axes of each cell, by its name.
-        scenario: the compiled scenario of a cell.
+        cells: cell id -> the cell's axis values.
+        scenario: returns the compiled scenario of a cell.
 
     """
     results = unmeasured_results(study, cells)
@@ -182,7 +182,7 @@ def check_outputs(
 
 
 def check(outputs: Outputs, results: Results) -> None:
-    """StudyError for the first part that no run could show; `results` are those of `unmeasured_results`."""
+    """StudyError for the first part that no run could show; `results` come from `unmeasured_results`."""
     for spec in outputs.tables:
         if isinstance(spec, Table):
             check_table(spec, results, outputs.folder)
@@ -215,7 +215,7 @@ def _check_figure(figure: Figure, results: Results) -> None:
 
 
 def _locate(study: StudySpec, error: StudyError) -> StudyError:
-    """The error with the line of its key, "figures.ID.x", in the study's file or in claims.toml."""
+    """The error with the place of its key, such as "figures.ID.x", in the study file or claims.toml."""
     outline, key = study.outline, error.key or ""
     if key in ("finding", "key_figure"):
         return study.place.locate(error, (key,))
@@ -239,7 +239,7 @@ def _locate(study: StudySpec, error: StudyError) -> StudyError:
 
 
 def _check_records(study: StudySpec, results: Results, scenario: Callable[[str], Mapping[str, Any]]) -> None:
-    """StudyError if a figure shows records that one of its cells does not record."""
+    """StudyError if a figure shows records that the probes of one of its cells do not record."""
     if not study.outline.figures:
         return
     from cwndlab.stats import series
@@ -257,7 +257,7 @@ def _check_records(study: StudySpec, results: Results, scenario: Callable[[str],
 
 
 def _missing_record(figure: Figure, scenario: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """The key of a figure that asks for records which this scenario lacks, why, and what would be right."""
+    """The key, problem and remedy if a figure shows records that the scenario does not record; else None."""
     from .figures import PROBES, RECORDED
 
     probes, links = scenario["probes"], scenario["links"]

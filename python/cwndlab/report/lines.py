@@ -1,4 +1,4 @@
-"""Line and bar figures: a tick at each value measured, bands for intervals, names at the ends of lines."""
+"""Line and bar figures: a tick for each measured value, bands for intervals, names at the ends of lines."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ from .canvas import (
 from .looks import KERNEL, SIMULATOR, choose_colours, choose_dashes, choose_fills, name_series
 from .palette import SHADES
 
-#: If there are at most this many x values, each has a tick.
+#: The most x values for which each value has a tick.
 FEW_PLACES = 8
-#: With more names along x than this, names without room get no label.
+#: The most names along x that are wrapped or slanted; of more names, those that do not fit are left out.
 MANY_NAMES = 12
-#: Ratios, or steps, that differ by no more than this factor count as equal.
+#: The largest factor between ratios, or steps, that count as equal.
 ALIKE = 1.6
-#: Intervals that reach beyond this many times the highest value are cut off.
+#: Intervals are cut off at this many times the highest value.
 REACH = 4.0
-#: If a common axis would be more than this many times as long as a panel's own, each panel has its own.
+#: Panels get separate axes if a common axis would be more than this many times as long as one of theirs.
 FLAT = 3.0
-#: With more points per line than this, single points are not marked.
+#: The most points per line for which points are marked.
 MANY = 60
-#: The gap between the bars of one x value, as a share of the distance of their middles.
+#: The gap between the bars of one x value, as a share of the distance between their middles.
 GAP = 0.15
-#: Up to this many lines are named at their ends; more have a legend.
+#: The most lines that are named at their ends; more lines get a legend.
 NAMED = 5
-#: Pixels from the end of the axis to a name, and between the middles of two names.
+#: Pixels between the end of the axis and a name, and between the middles of two names.
 SWATCH, APART = 24, 16
 
 
@@ -62,7 +62,7 @@ def draw(
 ) -> tuple[Spec, dict[str, list[Row]], str]:
     """The chart of a line or bar figure, its data, and a description in words.
 
-    `named`: the names of lines are at their ends if there is room; else in a legend.
+    `named` puts the names of lines at their ends if they fit; otherwise there is a legend.
     """
     points = series.points(spec, results)
     if not points:
@@ -114,19 +114,19 @@ def draw(
 
 
 def _in_words(x_title: str, y_title: str, names: Sequence[str], labels: Mapping[str, str]) -> str:
-    """The description of the figure."""
+    """The description of the figure in words."""
     words = f"{y_title} against {x_title}"
     words += f" for {', '.join(labels.values())}" if len(labels) > 1 else ""
     return words + (f" of {KERNEL} and {SIMULATOR}" if len(labels) < len(names) else "")
 
 
 def _beyond(scales: Sequence[Vertical]) -> str:
-    """The end of the description, if intervals are cut off."""
+    """The end of the description if intervals are cut off; else ""."""
     return "; an interval goes beyond the axis" if any(scale.is_exceeded for scale in scales) else ""
 
 
 def _rows(points: Sequence[series.Point], spec: Figure, results: Results, *, numeric: bool) -> list[Row]:
-    """A row for each point, with the value in place of an end that its interval lacks."""
+    """A row of data for each point; the value replaces the ends of a missing interval."""
     rows: list[Row] = [
         {
             "x": _number(p.x) if numeric else results.labels.value_title(spec.x or "", p.x),
@@ -139,12 +139,12 @@ def _rows(points: Sequence[series.Point], spec: Figure, results: Results, *, num
     ]
     if not spec.log_y:
         return rows
-    # On a log axis, an interval that reaches 0 is drawn from its value on.
+    # On a log axis, an interval that reaches 0 is drawn only above its value.
     return [{**r, "low": r["low"] if r["low"] > 0 else r["y"]} for r in rows if r["y"] > 0]
 
 
 def titles(spec: Figure, results: Results) -> tuple[str, str]:
-    """The titles of the x and y axis, with units."""
+    """The titles of the x and y axes, with units."""
     unit = series.axis_unit(spec, results)
     name = results.labels.title(spec.drawn_quantities[0]) if spec.drawn_quantities else ""
     if spec.compare is not None:
@@ -158,9 +158,9 @@ def titles(spec: Figure, results: Results) -> tuple[str, str]:
 
 
 def _numeric_x(spec: Figure, title: str, places: Sequence[Scalar]) -> Spec:
-    """The x channel for numeric values; logarithmic if `log_x`, or if up to 20 values grow by one factor.
+    """The x channel for numbers; logarithmic with `log_x`, or if up to 20 values grow by one factor.
 
-    Up to 20 values have a tick each if they are integers, on a logarithmic scale, or at most `FEW_PLACES`.
+    Up to 20 values have one tick each if they are integers, logarithmic, or at most `FEW_PLACES`.
     """
     at = sorted(map(_number, places))
     few = len(at) <= 20
@@ -169,46 +169,46 @@ def _numeric_x(spec: Figure, title: str, places: Sequence[Scalar]) -> Spec:
     axis: Spec = {}
     # Vega would round the label of a single value to a whole number.
     if whole or len(at) == 1 or log or len(at) <= FEW_PLACES:
-        # "greedy": Vega leaves out only labels that have no room, not every second one.
+        # "greedy" leaves out only labels that overlap, not every second label.
         axis = {"values": at, "format": "d" if whole else "~g", "labelOverlap": "greedy"} if few else {}
     scale = {"zero": False, "nice": not whole and not axis}
     return field("x:Q", title=title, axis=axis, scale=LOG if log else scale)
 
 
 def _named_x(title: str, names: Sequence[str], spec: Figure) -> Spec:
-    """The x channel for values that are names."""
+    """The x channel for names."""
     few = len(names) <= MANY_NAMES
     labels = named_axis(names, spec) if few else {"labelAngle": 0, "labelOverlap": True}
     return field("x:N", title=title, sort=list(names), axis=labels)
 
 
 def _spread(ends: Spec, along: Vertical, *, wide: bool) -> Spec:
-    """The marks of intervals: a band along a line, or a rule if there is a single x value."""
+    """The mark for intervals: a band along a line, or a rule for a single x value."""
     if wide:
         return mark("area", ends, opacity=0.16, **along.clip)
     return mark("rule", ends, strokeWidth=1.4, opacity=0.7, **along.clip)
 
 
 def _lines(at: Spec, dash: Spec | None, *, points: bool) -> list[Spec]:
-    """Lines, with dashes if there are several, and with their points."""
+    """The marks of lines, dashed if `dash` is given, and of their points."""
     layers = [mark("line", {**at, "strokeDash": dash} if dash else at, strokeWidth=2)]
     return [*layers, mark("point", at, filled=True, size=36, opacity=1)] if points else layers
 
 
 def _bars(at: Spec, names: Sequence[str], colours: Sequence[str], spec: Figure, legend: Spec | None) -> Spec:
-    """Bars in these colours, or outlined in them where colours alone do not distinguish the series."""
+    """Bars filled with these colours, or outlined where colours alone do not distinguish the series."""
     fills = choose_fills(names, colours, spec)
     if fills is not None:
         fill, stroke = (look_by_name("series:N", names, looks, legend=legend) for looks in (fills, colours))
         return mark("bar", {**at, "fill": fill, "stroke": stroke}, opacity=0.85, strokeWidth=1.6)
-    # Not all shades stand out from a page.
+    # Some shades have little contrast with the page.
     outline: Spec = {"stroke": INK, "strokeWidth": 0.4} if set(colours) <= set(SHADES) else {}
     colour = look_by_name("series:N", names, colours, legend=legend)
     return mark("bar", {**at, "color": colour}, opacity=0.85, **outline)
 
 
 def _by_ratios(at: Sequence[float]) -> bool:
-    """Whether sorted numbers grow by about the same factor each, such as 0.5, 1, 2, 4 or 10, 20, 50, 100."""
+    """Whether sorted numbers grow by a nearly constant factor, such as 0.5, 1, 2, 4 or 10, 20, 50, 100."""
     if len(at) < 3 or at[0] <= 0:
         return False
     ratios = [b / a for a, b in pairwise(at)]
@@ -224,18 +224,18 @@ def _number(value: object) -> float:
 
 
 class Vertical(NamedTuple):
-    """The axis along y."""
+    """The range, ticks and scale of the y axis."""
 
     low: float
     high: float
     log: bool
     ticks: Sequence[float] = ()
-    #: Whether an interval goes beyond the axis and is cut off.
+    #: Whether an interval exceeds the axis and is cut off.
     is_exceeded: bool = False
 
     @classmethod
     def from_panels(cls, panels: Sequence[Sequence[Row]], spec: Figure) -> list[Vertical]:
-        """The axis of each panel: one for all, to compare them by, unless it would flatten a panel."""
+        """The axis of each panel: a common axis for comparison, unless it would flatten a panel."""
         own = [cls.from_rows(rows, spec) for rows in panels]
         common = cls.from_rows([row for rows in panels for row in rows], spec)
         least = min(scale.high - scale.low for scale in own)
@@ -243,9 +243,9 @@ class Vertical(NamedTuple):
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row], spec: Figure) -> Vertical:
-        """An axis from 0, unless it is logarithmic or shows a ratio, to the next tick beyond the data.
+        """The axis for these rows: from 0 (unless logarithmic or a ratio) to the next tick beyond the data.
 
-        If the data reach less than a step below 0, the axis begins at the data, not at the next tick.
+        If the data reach less than one step below 0, the axis begins at the data, not at a tick.
         """
         low = min((r["low"] for r in rows), default=0.0)
         high = max((r["high"] for r in rows), default=1.0)
@@ -256,7 +256,7 @@ class Vertical(NamedTuple):
         if high == low:
             low, high = (low - 1, high + 1) if low else (0.0, 1.0)
         top = max((r.get("y", math.inf) for r in rows), default=0.0)
-        is_exceeded = high > REACH * top > 0  # else one wide interval would flatten all lines
+        is_exceeded = high > REACH * top > 0  # otherwise one wide interval would flatten all lines
         high = REACH * top if is_exceeded else high
         step = _round_step((high - low) / 5)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -267,7 +267,7 @@ class Vertical(NamedTuple):
 
     @property
     def clip(self) -> Spec:
-        """The option that cuts marks off at the ends of the axis, if an interval goes beyond it."""
+        """The option that clips marks at the ends of the axis; empty if no interval exceeds it."""
         return {"clip": True} if self.is_exceeded else {}
 
     @property
@@ -277,14 +277,14 @@ class Vertical(NamedTuple):
 
     @property
     def axis(self) -> Spec:
-        """The ticks of the axis, with as many decimals as their step has; Vega would write 2.5 as 3."""
+        """The ticks and their number format, with the decimals of the step; Vega would write 2.5 as 3."""
         if self.log:
             return {}
         step = Decimal(f"{self.ticks[1] - self.ticks[0]:.6g}").normalize()
         return {"values": list(self.ticks), "format": f",.{max(0, -int(step.as_tuple().exponent))}f"}
 
     def ends(self, rows: Sequence[Row], labels: Mapping[str, str], height: int) -> list[Row]:
-        """The height (pixels) of each line's name: that of its last point, moved apart from other names."""
+        """The position of each line's name, in pixels from the top: its last point, apart from others."""
         last = {r["series"]: self._pixel(r["y"], height) for r in rows}
         order = sorted((name for name in labels if name in last), key=last.__getitem__)
         places = move_apart([last[name] for name in order], height)
@@ -301,13 +301,13 @@ class Vertical(NamedTuple):
 
 
 def _round_step(step: float) -> float:
-    """The step rounded up to 1, 2, 2.5 or 5 times a power of ten."""
+    """The step, rounded up to 1, 2, 2.5 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= step * (1 - 1e-9)) * power
 
 
 def move_apart(places: Sequence[float], height: float) -> list[float]:
-    """Sorted heights in pixels, moved to be at least `APART` from each other; none exceeds `height`."""
+    """Sorted positions in pixels, moved to be at least `APART` from each other and at most `height`."""
     moved: list[float] = []
     for place in places:
         moved.append(max(place, moved[-1] + APART) if moved else place)
@@ -319,13 +319,13 @@ def move_apart(places: Sequence[float], height: float) -> list[float]:
 
 
 def room_for(names: Sequence[str], spec: Figure) -> int:
-    """The pixels that names at the ends of lines need; 0 if these are too many, or too long."""
+    """The width of names at the ends of lines, in pixels; 0 if there are too many, or one is too long."""
     needed = SWATCH + 8 * max(map(len, names))
     return needed if 2 <= len(names) <= NAMED and needed <= panel_width(spec) // 3 else 0
 
 
 def _names(end: int, colour: Mapping[str, object], dash: Mapping[str, object]) -> list[Spec]:
-    """Each line's name to the right of the panel, after a piece of the line."""
+    """The marks of lines' names to the right of the panel, each after a piece of its line."""
     at = {"y": {"field": "at", "type": "quantitative", "scale": None, "axis": None}}
     piece = {"x": {"value": end + 5}, "x2": {"value": end + SWATCH - 3}, "color": colour, "strokeDash": dash}
     return [

@@ -1,4 +1,4 @@
-"""What distinguishes the series of a figure: colours, dashes of lines, fills of bars."""
+"""The looks that distinguish the series of a figure: colours, dashes of lines, fills of bars."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from cwndlab.study.outputs import PANEL_QUANTITY, Figure
 
 from .palette import PALETTE, PLAIN, SHADES
 
-#: The endings of series' names in a report of a kernel next to the simulator.
+#: The endings of series' names in a report that compares a kernel with the simulator.
 KERNEL, SIMULATOR = "kernel", "simulator"
 
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1]]
 
-#: The index in the palette of the colour that is most like an earlier one.
+#: The index in the palette of the colour most similar to an earlier one.
 NEAR = 4
 
 HOLLOW = "transparent"
-"""The fill of the simulator's bars next to a kernel's."""
+"""The fill of the simulator's bars next to a kernel's bars."""
 
-#: The opacities of bars of one colour: the last two digits of a colour in hexadecimal.
+#: Suffixes of a colour that set the opacity of its bars, in hexadecimal.
 _OPACITIES = ["", "80", "33"]
 
 
 def choose_colours(
     names: Sequence[str], flows: Sequence[str], spec: Figure, *, bars: bool = False
 ) -> list[str]:
-    """A colour for each series. A series named after a flow has the flow's colour, as in the whole report.
+    """A colour for each series. A series named after a flow has the flow's colour in the whole report.
 
     Series that differ only in kernel or simulator share a colour, and so do several quantities of one flow.
-    Next to flows with colours, up to three series of the whole network (as a mean and a percentile) are grey;
-    such series of a kernel and the simulator get colours that no flow has.
+    If flows have colours, up to three series of the whole network (such as a mean and a percentile) are grey;
+    if such series compare a kernel with the simulator, they get colours that no flow has.
     """
     keys, _ = _groups(names, spec, bars=bars)
     order = list(dict.fromkeys(keys))
@@ -44,7 +44,7 @@ def choose_colours(
 
 
 def choose_dashes(names: Sequence[str], spec: Figure) -> list[list[int]]:
-    """The dashes of each series; a kernel's and the simulator's series of one name differ in them."""
+    """The dashes of each series, which distinguish the kernel's and the simulator's series of one name."""
     keys, levels = _groups(names, spec, bars=False)
     if _has_sources(names):
         at = [2 * level + name.endswith(SIMULATOR) for name, level in zip(names, levels, strict=True)]
@@ -56,7 +56,7 @@ def choose_dashes(names: Sequence[str], spec: Figure) -> list[list[int]]:
 
 
 def choose_fills(names: Sequence[str], colours: Sequence[str], spec: Figure) -> list[str] | None:
-    """The fill of each series' bars, in its colour; None if colours alone distinguish them."""
+    """The fill of each series' bars, based on its colour; None if colours alone distinguish the bars."""
     _, levels = _groups(names, spec, bars=True)
     if not _has_sources(names) and not any(levels):
         return None
@@ -69,10 +69,10 @@ def choose_fills(names: Sequence[str], colours: Sequence[str], spec: Figure) -> 
 
 
 def name_series(names: Sequence[str]) -> dict[str, str]:
-    """The names to show in a legend, by series.
+    """Series -> its text in a legend.
 
-    Series that differ only in kernel or simulator have one entry without that ending: they have one colour,
-    and dashes or outlines tell them apart.
+    Series that differ only in kernel or simulator have one entry, without that ending: they share a colour
+    and differ in dashes or outlines.
     """
     bases = {name: without_source(name) for name in names}
     if not _has_sources(names) or not all(bases.values()):
@@ -89,24 +89,24 @@ def _has_sources(names: Sequence[str]) -> bool:
 
 
 def _has_quantities(spec: Figure) -> bool:
-    """Whether the names of series begin with quantities."""
+    """Whether the series' names begin with the names of quantities."""
     return len(spec.quantities) > 1 and spec.panels != PANEL_QUANTITY
 
 
 def _is_plain(names: Sequence[str], flows: Sequence[str], spec: Figure) -> bool:
-    """Whether the series are several quantities, none of a flow, in a report whose flows have colours.
+    """Whether the series are several quantities of no flow, in a report whose flows have colours.
 
-    False for more series than `SHADES`, and if a kernel's series are next to the simulator's.
+    False for more series than `SHADES`, or if a kernel's series are compared with the simulator's.
     """
     several = bool(flows) and _has_quantities(spec) and not set(names) & set(flows)
     return several and len(names) <= len(SHADES) and not _has_sources(names)
 
 
 def _groups(names: Sequence[str], spec: Figure, *, bars: bool) -> tuple[list[str], list[int]]:
-    """For each series the name that its colour stands for, and its number among the series of that colour.
+    """For each series, the part of its name that sets its colour, and its number among those of that colour.
 
-    The name of a series begins with its quantity if there are several. The colour then stands for the
-    quantity or for the rest of the name, whichever has more values.
+    If a figure shows several quantities, a series' name begins with its quantity. Its colour is then that of
+    the quantity or of the rest of the name, whichever has more values.
     """
     bases = [without_source(name) for name in names]
     pairs = [(first, rest) for first, comma, rest in (base.partition(", ") for base in bases) if comma]
@@ -124,13 +124,13 @@ def _groups(names: Sequence[str], spec: Figure, *, bars: bool) -> tuple[list[str
 
 
 def _places(order: Sequence[str], flows: Sequence[str]) -> dict[str, int]:
-    """Each name's index in the palette: flows have their own, other names take the free ones."""
+    """Each name's index in the palette: flows keep theirs, other names use free ones."""
     shown = {name: flows.index(name) for name in order if name in flows}
     if not shown or len(order) > len(PALETTE):
         shown = shown if len(shown) == len(order) else {}
         return shown or {name: k for k, name in enumerate(order)}
     used = {place % len(PALETTE) for place in shown.values()}
-    # Colours of flows that this figure does not show are taken last.
+    # Colours of flows that this figure does not show are used last.
     free = [*range(min(len(flows), len(PALETTE)), len(PALETTE)), *range(len(flows))]
     left = iter([place for place in free if place not in used])
     return {name: shown[name] if name in shown else next(left) for name in order}

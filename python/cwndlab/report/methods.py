@@ -1,4 +1,4 @@
-"""What was run and what was measured, in the words of a report."""
+"""Describes in a report what was run and how quantities were measured."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from cwndlab.study.cells import CellInfo
     from cwndlab.study.schema import Quantity
 
-#: The copy of the user's own kernel stack in a result folder.
+#: The file name of the copy of the user's own kernel configuration in a result folder.
 STACK_FILE = "stack.toml"
 
 
 def missing_runs(content: Mapping[str, Any]) -> str:
-    """A sentence on the runs that failed; empty if none did."""
+    """A sentence on the runs that failed; "" if none failed."""
     failures = content.get("failures", [])
     if not failures:
         return ""
@@ -42,7 +42,7 @@ def missing_runs(content: Mapping[str, Any]) -> str:
 
 
 def facts(content: Mapping[str, Any]) -> list[Fact]:
-    """What was run, how long, and how to run it again."""
+    """Facts about a run: what was run, how long it took, and how to run it again."""
     replicates = [cell["replicates"] for cell in content["cells"]]
     span = _span(replicates)
     fetched = content.get("replicates_fetched", 0)
@@ -85,7 +85,7 @@ def facts(content: Mapping[str, Any]) -> list[Fact]:
 
 
 def _span(replicates: Sequence[int]) -> str:
-    """The number of replicates of each cell: "5", or "3 to 5" if they differ."""
+    """The range of the numbers of replicates: "5", or "3 to 5"."""
     least, most = min(replicates), max(replicates)
     return str(least) if least == most else f"{least} to {most}"
 
@@ -93,7 +93,7 @@ def _span(replicates: Sequence[int]) -> str:
 def describe_run(
     content: Mapping[str, Any], tables: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[str, ...]:
-    """What was run in a few words, and last the command that runs it again; `tables` are the study's."""
+    """A run in a few words, ending with the command to repeat it; `tables` are the study's."""
     replicates = [cell["replicates"] for cell in content["cells"]]
     cells, runs = len(replicates), _span(replicates)
     each = " each" if cells > 1 else ""
@@ -104,7 +104,7 @@ def describe_run(
         f"of {content['scenario']['duration_ns'] / 1e9:g} s{left_out}"
     ]
     if content.get("backend"):
-        # Each release is followed by details in brackets.
+        # Each release is followed by details in parentheses.
         releases = dict.fromkeys(release.split(" ")[0] for release in content["kernel"].split("), "))
         stack = content["stack"]
         words.append(f"Linux {', '.join(releases)}, {stack.get('about') or 'stack ' + stack['name']}")
@@ -115,23 +115,23 @@ def describe_run(
 
 
 def _commit(git: str | None) -> str:
-    """The commit of cwndlab's source tree, in words to follow its version; "" if it is not known."""
+    """The commit of cwndlab's source tree, to append to the version; "" if it is unknown."""
     if not git:
         return ""
     return f", commit {git.rstrip('+')[:12]}" + (" with uncommitted changes" if git.endswith("+") else "")
 
 
 def _command_again(content: Mapping[str, Any]) -> str:
-    """The command that repeats the runs of a result folder, for a study of your own from its copy there."""
+    """The command that repeats a run; a study of the user's own is run from its copy in the result folder."""
     sets = {axis: ",".join(map(str, values)) for axis, values in content["set"].items()}
     kernels = content.get("kernel_option")
     if content["study"] in shipped_studies():
         words = ["cwndlab", "run", str(content["study"])]
-        # `--cc` below adds a congestion control to its axis again.
+        # `--cc` below adds a congestion control to its axis again
         changed = {key: value for key, value in content["changed"].items() if not key.startswith("axes.")}
         kernels = changed.pop("run.kernel", kernels)
         sets |= {key: str(value) for key, value in changed.items()}
-    else:  # the copy has the changed keys
+    else:  # the copy contains the changed keys
         words = ["cwndlab", "run", "study.toml"]
     for key, value in sets.items():
         words += ["--set", f"{key}={value}"]
@@ -152,7 +152,7 @@ def _command_again(content: Mapping[str, Any]) -> str:
 
 
 def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
-    """The kernel and machine of a run on a kernel, and how exact it was; empty for other runs."""
+    """Facts about the kernel, the machine and the timing of a run on a kernel; empty for other runs."""
     if not content.get("backend"):
         return []
     facts: list[Fact] = import_module("cwndlab.apps.twin.kernel_facts").backend_facts(content)
@@ -160,18 +160,18 @@ def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
 
 
 def with_builds(content: Mapping[str, Any], releases: str) -> str:
-    """The releases of kernels, each with the digest of its build in brackets if it is for virtual time."""
+    """The kernels' releases; kernels in virtual time are followed by the digest of their build."""
     return releases.replace(" (", " (build ") if content.get("backend") == "linux-virtual" else releases
 
 
-#: More windows than these are not listed one by one.
+#: The most windows that are listed individually.
 FEW_WINDOWS = 4
-#: For each cell and quantity the start and end, in seconds, of what its metric measured.
+#: (cell, quantity) -> start and end, in seconds, of the window in which it was measured.
 Windows: TypeAlias = Mapping[tuple[str, str], tuple[float, float]]
 
 
 def definitions(quantities: Iterable[Quantity], results: Results, windows: Windows) -> list[Definition]:
-    """The metrics behind these quantities, in the study's order, and the window of each quantity."""
+    """The metrics of these quantities, in the study's order, each with its quantities and their windows."""
     by_metric: dict[str, list[Quantity]] = {}
     by_name = {quantity.name: quantity for quantity in quantities}
     for quantity in by_name.values():
@@ -203,7 +203,7 @@ def definitions(quantities: Iterable[Quantity], results: Results, windows: Windo
 
 
 def _short_titles(quantities: Sequence[Quantity]) -> str:
-    """The titles of quantities up to the first comma: "loss rate" for "loss rate, cubic"."""
+    """The titles of quantities, each up to the first comma: "loss rate" for "loss rate, cubic"."""
     titles = (q.title or q.name.replace("_", " ") for q in quantities)
     text = "; ".join(dict.fromkeys(title.split(", ")[0] for title in titles))
     return text[:1].upper() + text[1:]
@@ -224,7 +224,7 @@ def _words(quantity: Quantity, by_name: Mapping[str, Quantity], results: Results
 
 
 def _adjustment(quantity: Quantity, by_name: Mapping[str, Quantity], results: Results) -> str:
-    """What the quantity's means are adjusted for, and how many runs that saves; "" if not adjusted."""
+    """A sentence on the controls for which means are adjusted, and on the runs saved; "" if not adjusted."""
     saved = [
         (plain / interval.half_width) ** 2
         for cell in (results.cells if quantity.adjust_for else ())
@@ -242,9 +242,9 @@ def _adjustment(quantity: Quantity, by_name: Mapping[str, Quantity], results: Re
 
 
 def _window(quantity: str, results: Results, windows: Windows) -> str:
-    """The part of the run that was measured, and in which cells if it differs between them."""
+    """The window that was measured, in words; with the cells of each window if there are several."""
     spans = {cell.id: windows.get((cell.id, quantity)) for cell in results.cells}
-    if len(set(spans.values())) > 1:  # they differ: leave out cells in which no replicate has a value
+    if len(set(spans.values())) > 1:  # ignore cells in which no replicate has a value
         data = results.data
         spans = {c: w for c, w in spans.items() if any(_is_number(v) for v in data.get((c, quantity), ()))}
     cells: dict[tuple[float, float] | None, list[CellInfo]] = {}
@@ -274,7 +274,7 @@ def _is_number(value: Value) -> bool:
 
 
 def _paragraphs(doc: str) -> tuple[str, ...]:
-    """A metric's docstring as plain paragraphs, its formula in a line of text."""
+    """A metric's docstring as paragraphs of plain text, with formulas in Unicode."""
     return tuple(_plain(" ".join(part.split())) for part in doc.split("\n\n") if part.strip())
 
 
@@ -297,13 +297,13 @@ _ACCENTS = {
 _LOW = str.maketrans("0123456789+-=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 _HIGH = str.maketrans("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ")
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|\s+|.", re.S)
-#: A formula in a docstring: $$ … $$, \( … \) or \[ … \].
+#: Matches a formula in a docstring: $$ … $$, \( … \) or \[ … \].
 _FORMULA = re.compile(r"\$\$(.*?)\$\$|\\\((.*?)\\\)|\\\[(.*?)\\\]", re.S)
 NBSP = "\N{NO-BREAK SPACE}"
 
 
 def formulas_as_text(text: str) -> str:
-    """A text, each formula in it as Unicode."""
+    """The text with its formulas in Unicode."""
     return _FORMULA.sub(
         lambda match: tex_as_text(next(group for group in match.groups() if group is not None)), text
     )
@@ -315,7 +315,7 @@ def tex_as_text(tex: str) -> str:
 
 
 def _sequence(tokens: Iterator[str]) -> str:
-    """The text of all tokens up to the closing brace."""
+    """The text of all tokens up to the next closing brace."""
     parts: list[str] = []
     fractions: list[int] = []
     for token in tokens:
@@ -329,7 +329,7 @@ def _sequence(tokens: Iterator[str]) -> str:
             parts.append(_script(token, _argument(tokens)))
         else:
             parts.append(_token(token, tokens))
-    for place in fractions:  # parentheses, if the fraction is one factor of several
+    for place in fractions:  # parentheses if the fraction is a factor
         before, after = "".join(parts[:place]).rstrip(), "".join(parts[place + 1 :]).strip()
         if (before and before[-1] not in "=+-(,") or (after and after[0] not in "=+-),"):
             parts[place] = f"({parts[place]})"
@@ -352,13 +352,13 @@ def _token(token: str, tokens: Iterator[str]) -> str:
 
 
 def _argument(tokens: Iterator[str]) -> str:
-    """The argument of a command: a group in braces, or the next sign."""
+    """The text of a command's argument: a group in braces, or the next token."""
     token = next((token for token in tokens if not token.isspace()), "")
     return _token(token, tokens)
 
 
 def _script(mark: str, text: str) -> str:
-    """A subscript or superscript; it keeps TeX's mark if Unicode lacks one of its signs."""
+    """A subscript or superscript in Unicode; in TeX's notation if Unicode lacks one of its signs."""
     table, text = (_LOW if mark == "_" else _HIGH), text.replace(" ", "")
     if all(ord(sign) in table for sign in text):
         return text.translate(table)
@@ -367,7 +367,7 @@ def _script(mark: str, text: str) -> str:
 
 
 def _group(text: str, operators: str) -> str:
-    """The text in parentheses if it has one of these operators, unless it is enclosed already."""
+    """The text, in parentheses if it has one of these operators and no parentheses yet."""
     text = text.strip()
     inside = text[1:-1]
     enclosed = text.startswith("(") and text.endswith(")") and "(" not in inside and ")" not in inside

@@ -1,7 +1,7 @@
-"""The view model: everything that a report shows, as text and typed parts for the templates.
+"""The view model: the contents of a report as text and typed parts, for the templates.
 
-Named tuples, because every run imports them: a frozen dataclass takes four times as long to define. Without
-`from __future__ import annotations`, because Python compiles each annotation that is a string.
+These are named tuples because every run imports them: a frozen dataclass takes four times as long to define.
+There is no `from __future__ import annotations`, because Python compiles each annotation that is a string.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ Counts: TypeAlias = Mapping[Verdict, int]
 
 
 class NumberView(NamedTuple):
-    """One number of a table: ours, its interval, the paper's, the difference, the verdict."""
+    """One number of a table: measured, with its interval, published, difference, verdict."""
 
     heading: str
     measured: str
@@ -32,21 +32,21 @@ class NumberView(NamedTuple):
     cell: str = ""
     """Id of the study's cell; empty if the number does not belong to one."""
     deciding: str = ""
-    """The prediction interval: a published number inside it would be compatible."""
+    """The prediction interval as text: published numbers inside it are compatible."""
     claims: tuple[int, ...] = ()
-    """The claims that rest on it: their numbers on the page, from 1."""
+    """The numbers (from 1) of the claims on the page that use this number."""
     why: "Reason | None" = None
-    """What may explain the number, if it differs from the paper's."""
+    """A possible explanation if the number differs from the paper's."""
     bar: tuple[int, int, int, int | None] | None = None
-    """The number and its interval in percent of its column's scale, and its flow's index in `PALETTE`."""
+    """The value and the interval's ends, in percent of the column's scale, and the flow's `PALETTE` index."""
     first: str = ""
-    """The value of replicate 0, if there are several replicates."""
+    """The value of replicate 0; "" for a single replicate."""
     flow: str = ""
-    """The flow that was measured; empty for other quantities."""
+    """The flow that was measured; "" for other quantities."""
 
 
 class Reason(NamedTuple):
-    """What may explain why a number differs from the paper's: in a few words, and in sentences."""
+    """A possible explanation of a number that differs from the paper's: a summary, and sentences."""
 
     summary: str
     lines: tuple[str, ...]
@@ -67,20 +67,20 @@ class TableView(NamedTuple):
     about: str
     row_headings: tuple[str, ...]
     groups: tuple[tuple[str, int], ...]
-    """Headings above groups of columns, each with its number of columns."""
+    """The headings above groups of columns, each with the number of its columns."""
     headings: tuple[str, ...]
     rows: tuple[RowView, ...]
     footnotes: tuple[str, ...]
     remarks: tuple[str, ...]
     has_published: bool
     figures: "tuple[Drawing, ...]" = ()
-    """The figures shown next to it."""
+    """The figures shown next to the table."""
     counts: Counts = MappingProxyType({})
-    """The number of times that each verdict was given in it."""
+    """The number of times that each verdict was given in the table."""
 
 
 class ListingEntry(NamedTuple):
-    """Our counterpart of a published line in one variant."""
+    """The simulated counterpart of a published line in one variant of a listing."""
 
     time: str
     difference: str
@@ -89,10 +89,10 @@ class ListingEntry(NamedTuple):
 
 
 class ListingRow(NamedTuple):
-    """A published line and our counterparts."""
+    """A published line with its counterparts in all variants."""
 
     group: str
-    """The axis values of the line; empty if they are those of the line before."""
+    """The axis values of the line; "" if they equal those of the previous line."""
     time: str
     event: str
     entries: tuple[ListingEntry, ...]
@@ -109,9 +109,9 @@ class ListingView(NamedTuple):
     footnotes: tuple[str, ...]
     remarks: tuple[str, ...]
     figures: "tuple[Drawing, ...]" = ()
-    """The figures shown next to it."""
+    """The figures shown next to the listing."""
     counts: Counts = MappingProxyType({})
-    """The number of times that each verdict was given in it."""
+    """The number of times that each verdict was given in the listing."""
 
 
 class ClaimView(NamedTuple):
@@ -124,54 +124,54 @@ class ClaimView(NamedTuple):
     mark: Verdict
     detail: str
     parts: tuple[tuple[str, str], ...]
-    """The numbers that it compares: their expressions and values."""
+    """The numbers that the claim compares, as pairs of expression and value."""
     note: str
     sensitivity: str
     numbers: int = 0
-    """The number of the tables' numbers that it rests on."""
+    """How many numbers in the tables the claim uses."""
     same_cells: bool = False
-    """Whether the tables show only other quantities of its cells, which then are those numbers."""
+    """Whether these are other quantities of the claim's cells, because no table shows its own numbers."""
     tables: tuple[tuple[str, str], ...] = ()
-    """The tables that show them: id and title."""
+    """The tables that show these numbers, as id and title."""
     conditions: tuple[tuple[Verdict, str], ...] = ()
-    """The conditions that the expression joins, if several, each with its verdict."""
+    """The conditions that the expression joins, each with its verdict; empty for a single condition."""
     where: str = ""
-    """In which cells it holds and in which not, if that takes more than a line or two."""
+    """The cells in which the claim holds and fails, if the list is long; else ""."""
     cause: str = ""
-    """If it fails: the finding that explains it."""
+    """The finding that explains why the claim fails; "" if it does not fail."""
 
 
 class SensitivityView(NamedTuple):
-    """How the results change with each choice that the paper left open, as far as `--sensitivity` ran it."""
+    """The results under each choice that the paper leaves open, as far as `--sensitivity` ran it."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, str, str, tuple[str, ...]], ...]
-    """Choice, value, claims that hold, and how far each table moves."""
+    """Choice, value, claims that hold, and the change of each table."""
     not_run: tuple[str, ...]
-    """Titles of the tables whose cells no choice ran."""
+    """Titles of the tables whose cells were not run with any choice."""
 
 
 class DifferencesView(NamedTuple):
-    """Explanations of numbers that differ from the paper's, which an application found."""
+    """Explanations, found by an application, of numbers that differ from the paper's."""
 
     reasons: Mapping[str, Mapping[tuple[int, int], Reason]] = MappingProxyType({})
-    """Table -> row and column of a number that differs -> what may explain it."""
+    """Table id -> (row, column) of a number that differs -> its possible explanation."""
     claims: Mapping[str, str] = MappingProxyType({})
-    """Claim -> under how many of the choices that the paper leaves open it holds."""
+    """Claim id -> a text on how many choices that the paper leaves open it holds under."""
     sensitivity: SensitivityView | None = None
     explained: str = ""
-    """A sentence that says how many of the numbers have an explanation."""
+    """A sentence on how many of these numbers have an explanation."""
 
 
 class Fact(NamedTuple):
-    """A line about what was run."""
+    """A named fact about the run."""
 
     name: str
     value: str
 
 
 class Definition(NamedTuple):
-    """A metric, and the quantities that were measured by it."""
+    """A metric and the quantities measured with it."""
 
     title: str
     """The short titles of the quantities."""
@@ -190,17 +190,17 @@ class TwinRow(NamedTuple):
     kernel: str
     kernel_mark: Verdict | None
     difference: str
-    #: Whether the difference's interval leaves out 0.
+    #: Whether the interval of the difference excludes 0.
     differs: bool
     published: str
-    #: If the numbers differ: the first event in which the traces of its cell differ, and both time budgets.
+    #: The first event in which the traces of the cell differ, and both time budgets; "" if the numbers agree.
     why: str = ""
-    #: The rows that the cell's heading covers; 0 if the heading of a row above covers this one.
+    #: The number of rows that the cell's heading spans; 0 if an earlier row's heading spans this row.
     span: int = 1
 
 
 class TwinGroup(NamedTuple):
-    """The rows of one table; an empty title collects those that no table shows."""
+    """The rows of one table; numbers that no table shows are in a group without title."""
 
     title: str
     rows: tuple[TwinRow, ...]
@@ -213,42 +213,42 @@ class TwinView(NamedTuple):
     groups: tuple[TwinGroup, ...]
     lists: tuple[tuple[str, str, str], ...]
     first_differences: tuple[tuple[str, str, str, str], ...]
-    """Cell, number of events that agree, and the first that differs: the simulator's, the kernel's."""
+    """Cell, number of equal events, and the first event that differs: the simulator's, the kernel's."""
     about: str
     count: str  # type: ignore[assignment]
     rule: str
     agreement: str = ""
-    """A sentence with the count of significant differences; empty if none is tested."""
-    #: A sentence for each cell with numbers that differ: where simulator and kernel spend the time.
+    """A sentence with the number of significant differences; "" if none was tested."""
+    #: For each cell with numbers that differ, a sentence that compares the time budgets.
     budgets: tuple[str, ...] = ()
     last: bool = False
-    """Whether this comparison is shown after the results, which compare the kernels if several run."""
+    """Whether the comparison follows the results, because these compare several kernels."""
 
 
 class Simulator(NamedTuple):
-    """What a page carries to run simulations."""
+    """The engine and data with which a page runs simulations."""
 
     engine: str
-    """The WebAssembly module, compressed with gzip, in base64."""
+    """The WebAssembly module, compressed with gzip, as base64."""
     data: str
-    """JSON with the scenarios, compressed with gzip, in base64."""
+    """The scenarios as JSON, compressed with gzip, as base64."""
     script: str
     script_hash: str
-    """SHA-256 in base64, for the page's Content-Security-Policy."""
+    """The script's SHA-256 as base64, for the page's Content-Security-Policy."""
     worker: str
 
 
 class LiveView(NamedTuple):
-    """The data with which a report's page runs cells, or why it can run none."""
+    """The data with which a report's page simulates cells, or the reason why it cannot."""
 
     why_not: str = ""
     simulator: Simulator | None = None
     runnable: Mapping[str, int] = MappingProxyType({})
-    """Cell -> the index of its scenario in the data."""
+    """Cell id -> the index of its scenario in the data."""
 
 
 def fills_grid(figures: int) -> bool:
-    """Whether this many figures fill two columns, so that a larger one would leave half a row empty."""
+    """Whether this many figures fill two columns, so that a wide figure would leave a gap."""
     return figures > 3 and figures % 2 == 0
 
 
@@ -263,7 +263,7 @@ class ReportView(NamedTuple):
     claim_counts: Counts
     tables: tuple[TableView | ListingView, ...]
     figures: "tuple[Drawing, ...]"
-    """The figures that belong to no table."""
+    """The figures that are not shown next to a table."""
     claims: tuple[ClaimView, ...]
     sensitivity: SensitivityView | None
     omitted: tuple[str, ...]
@@ -273,23 +273,23 @@ class ReportView(NamedTuple):
     definitions: tuple[Definition, ...] = ()
     missing: str = ""
     failed: str = ""
-    """The connections that failed, and why."""
+    """A text on the connections that failed, and why; "" if none failed."""
     twin: TwinView | None = None
     chance: str = ""
-    """A sentence that says how many published numbers would be incompatible by chance."""
+    """A sentence on how many published numbers would be incompatible by chance."""
     means: tuple[str, ...] = ()
-    """Sentences on published means of changes next to ours, and last one on their joint test."""
+    """Sentences that compare published means of changes with ours; the last one tests them together."""
     explained: str = ""
-    """A sentence that says how many of the numbers that differ have an explanation."""
+    """A sentence on how many of the numbers that differ have an explanation."""
     live: LiveView | None = None
     finding: str = ""
-    """What was found, in a sentence or two."""
+    """The result of the study, in a sentence or two."""
     undecided: str = ""
-    """What the runs leave open, in a sentence."""
+    """A sentence on what the runs leave open."""
     ran: tuple[str, ...] = ()
-    """What was run in a few words, and last the command."""
+    """The run in a few words; the last entry is the command."""
     key_figure: "Drawing | None" = None
-    #: The simulator's figure next to a kernel's key figure, if one figure cannot show both.
+    #: The simulator's figure next to the kernel's key figure, if a single figure cannot show both.
     key_twin: "Drawing | None" = None
     readme: str = ""
     """The study's README as HTML."""
@@ -298,7 +298,7 @@ class ReportView(NamedTuple):
 
     @property
     def causes(self) -> Mapping[str, Sequence[str]]:
-        """The claims that fail, by the finding that explains them."""
+        """Finding -> the ids of the failed claims that it explains."""
         causes: dict[str, list[str]] = {}
         for claim in self.claims:
             if claim.cause:
@@ -313,5 +313,5 @@ class ReportView(NamedTuple):
 
     @property
     def fills_grid(self) -> bool:
-        """Whether the figures fill two columns, and none is broader than a column."""
+        """Whether the figures fill two columns, and none is wider than a column."""
         return fills_grid(len(self.drawings)) and not any(figure.is_wide for figure in self.drawings)

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 
 PALETTE = ["#1754d8", "#fd5b2a", "#388754", "#734daa", "#e16d70", "#6d7883", "#9f4321", "#329ebb"]
 """Neighbours differ in lightness, also in a grey print. No two look alike to readers with colour blindness.
-Each has a contrast of at least 3:1 on white and on black."""
+Each has a contrast of at least 3:1 on white and on black.
+"""
 
 DARK = {0: "#4a7dff", 3: "#9470d0", 6: "#b8522c"}
-"""Lighter forms, by index in `PALETTE`, of the colours with a contrast below 3:1 on a dark page."""
+"""Lighter versions, by index in `PALETTE`, of colours with a contrast below 3:1 on a dark page."""
 
 PLAIN = PALETTE[5]
-"""The colour of series of the whole network in a report whose flows have colours; dashes tell them apart."""
+"""The colour of series of the whole network if flows have colours; dashes distinguish them."""
 
 SHADES = ["#9aa5af", PLAIN, "#3f4850"]
-"""The colours of such series as bars, which have no dashes."""
+"""The colours of the bars of such series, which cannot be dashed."""
 
 
 def find_colour_place(name: str, flows: Sequence[str]) -> int | None:
-    """The index in `PALETTE` of a flow's colour; None if there is no flow of this name."""
+    """The index in `PALETTE` of a flow's colour; None if no flow has this name."""
     return flows.index(name) % len(PALETTE) if name in flows else None

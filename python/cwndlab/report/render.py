@@ -1,4 +1,4 @@
-"""Renders the view model to HTML and Markdown. Texts of a study are escaped; they are never markup."""
+"""Renders the view model to HTML and Markdown. Texts from a study are escaped, never treated as markup."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _template_cache() -> FileSystemBytecodeCache | None:
-    """Compiled templates, cached next to Python's compiled modules or in the user's cache."""
+    """The cache of compiled templates, in __pycache__ or the user's cache; None if neither is writable."""
     from jinja2 import FileSystemBytecodeCache
 
     if sys.dont_write_bytecode:
@@ -36,7 +36,7 @@ def _template_cache() -> FileSystemBytecodeCache | None:
         try:
             folder = user_cache() / "templates"
             folder.mkdir(parents=True, exist_ok=True)
-        except (OSError, RuntimeError):  # no home directory, or the folder cannot be made
+        except (OSError, RuntimeError):  # no home directory, or the folder cannot be created
             return None
     return FileSystemBytecodeCache(str(folder), "template-%s.cache")
 
@@ -56,14 +56,14 @@ def _environment(markdown: bool) -> Environment:
 
 
 def style(name: str) -> str:
-    """The CSS of a template's style sheet."""
+    """The CSS of this name among the templates."""
     environment = _environment(False)
     assert environment.loader is not None
     return environment.loader.get_source(environment, f"{name}.css")[0]
 
 
 def _colours() -> str:
-    """The CSS of flows' colours: variables for tables and graphs, rules for figures on a dark page."""
+    """The CSS of flows' colours: variables for tables and graphs, and rules for figures on a dark page."""
     light = "".join(f"--s{k}: {colour}; " for k, colour in enumerate(PALETTE))
     dark = "".join(f"--s{k}: {colour}; " for k, colour in DARK.items())
     figures = "".join(
@@ -75,7 +75,7 @@ def _colours() -> str:
 
 
 def page(template: str, *, css: str = "", drawings: Sequence[Drawing] = (), **content: Any) -> bytes:
-    """A self-contained page, which makes no requests. `css` is added to the style that all pages have."""
+    """A self-contained page, which loads nothing. `css` is added to the CSS that all pages share."""
     svg = {}
     if drawings:
         from .svg import inline_svg  # imports an XML parser, which only figures need
@@ -89,7 +89,7 @@ def page(template: str, *, css: str = "", drawings: Sequence[Drawing] = (), **co
         }
     css = f"{_colours()}\n{style('style')}{css}"
     compiled = _environment(False).get_template(f"{template}.j2")
-    # Parts are encoded one by one: the engine, most of a small page, is ASCII, which is encoded faster.
+    # Encode in parts: the engine, most of a small page, is ASCII, which is encoded faster.
     parts = compiled.generate(css=Markup(css), svg=svg, drawings=drawings, **content)
     return b"".join(part.encode() for part in parts)
 
@@ -101,17 +101,17 @@ def markdown(template: str, **content: Any) -> str:
 
 
 def report_html(view: ReportView) -> bytes:
-    """The report as a page, which can be read in full without its scripts."""
+    """The report as an HTML page, which is complete even without its scripts."""
     return page("report.html", drawings=view.drawings, view=_with_safe_url(view))
 
 
 def report_markdown(view: ReportView) -> str:
-    """The report as Markdown, with its figures in figures/."""
+    """The report as Markdown, with links to figures/."""
     return markdown("report.md", view=_with_safe_url(view))
 
 
 def _with_safe_url(view: ReportView) -> ReportView:
-    """The view with its link only if that leads to the web: `javascript:` and the like are dropped."""
+    """The view without its link unless that is a web address: `javascript:` and the like are dropped."""
     parts = urlsplit(view.url)
     if parts.scheme in ("http", "https") and parts.netloc and not re.search(r"[\s<>\"'\\]", view.url):
         return view
@@ -119,38 +119,38 @@ def _with_safe_url(view: ReportView) -> ReportView:
 
 
 class Raw(str):
-    """Text that is Markdown already."""
+    """Text that is already Markdown."""
 
     __slots__ = ()
 
 
 def markdown_text(value: Any) -> Any:
-    """Text escaped for Markdown: nothing in it is markup, not even HTML."""
+    """Text escaped for Markdown, so that none of it is markup or HTML; other values are unchanged."""
     if isinstance(value, Raw) or not isinstance(value, str):
         return value
     text = " ".join(value.split())
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = re.sub(r"([\\`*_\[\]|~$])", r"\\\1", text)
-    text = re.sub(r"^([#+=-]+)(?=\s|$)", r"\\\1", text)  # what would begin a heading or a list
+    text = re.sub(r"^([#+=-]+)(?=\s|$)", r"\\\1", text)  # characters that would start a heading or a list
     return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", text)
 
 
 def markdown_code(text: str) -> Raw:
-    """Text as a code span; as plain text if it has a backtick, which would end the span."""
+    """Text as a code span, or as plain text if it has a backtick, which would end the span."""
     flat = " ".join(text.split())
     if "`" in flat:
         return Raw(markdown_text(flat))
     return Raw(f"`{flat}`".replace("|", "\\|"))
 
 
-#: The level that a README's headings of level 1 get in the report.
+#: The level in the report of a README's headings of level 1.
 DEEPER = 2
 
 
 def readme_html(text: str) -> str:
-    """The README as HTML, without its title, as the report has one. HTML in the README is shown as text.
+    """The README as HTML, without its title, since the report has one. HTML in it is shown as text.
 
-    Pictures and links to other files of the study do not work in a single file: only their text is kept.
+    Pictures and links to other files of the study cannot work in a single file: only their text is kept.
     """
     if not text:
         return ""
@@ -164,14 +164,14 @@ def readme_html(text: str) -> str:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + DEEPER - 1)}"
         elif token.type == "th_open" and not tokens[place + 1].content:
-            token.tag = tokens[place + 2].tag = "td"  # a heading has text for screen readers
+            token.tag = tokens[place + 2].tag = "td"  # screen readers require text in a heading
         elif token.children:
             token.children = list(_plain(token.children))
     return str(markdown.renderer.render(tokens, markdown.options, {}))
 
 
 def _plain(children: list[Token]) -> Iterator[Token]:
-    """The parts of a paragraph, with links to the web only and without pictures."""
+    """The tokens of a paragraph without pictures and without links except those to the web."""
     from markdown_it.token import Token
 
     leads_to_web: list[bool] = []

@@ -1,4 +1,4 @@
-"""SVG of figures: inside a page, and as files of their own."""
+"""SVG of figures, for use inside a page and as separate files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ATTRIBUTES = frozenset(
 def inline_svg(svg: str, prefix: str = "", title: str = "", description: str = "", look: str = "") -> str:
     """A figure's SVG for use inside a page: only drawing elements and attributes, no links, no scripts.
 
-    Other elements raise ValueError; other attributes are dropped. `prefix` goes before the ids, so that
-    figures of one page do not use each other's clip paths. `look` is the CSS class of the figure; with it,
-    the width as drawn becomes the CSS variable --width.
+    Other elements raise ValueError; other attributes are dropped. `prefix` is put before ids, so that figures
+    of one page do not use each other's clip paths. `look` is the CSS class of the figure; if it is given, the
+    original width becomes the CSS variable --width.
     """
     root = ElementTree.fromstring(svg)
     for element in root.iter():
@@ -57,13 +57,13 @@ def inline_svg(svg: str, prefix: str = "", title: str = "", description: str = "
     return ElementTree.tostring(root, encoding="unicode")
 
 
-#: The shape of at least this many equal marks is written once and referred to.
+#: The least number of equal marks whose shape is written once and referenced.
 _MANY = 6
 _PLACE = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
 
 
 def _share_marks(root: ElementTree.Element, prefix: str) -> None:
-    """Writes the shape of marks that differ only in position once, which halves packet graphs."""
+    """Writes the shape of marks that differ only in position once, which halves the size of packet graphs."""
     shapes = ElementTree.Element("defs")
     for parent in list(root.iter()):
         alike: dict[tuple[tuple[str, str], ...], list[tuple[ElementTree.Element, re.Match[str]]]] = {}
@@ -84,7 +84,7 @@ def _share_marks(root: ElementTree.Element, prefix: str) -> None:
 
 
 def on_white(svg: str) -> str:
-    """The same picture with a white background and black text."""
+    """The SVG with a white background and black text."""
     return re.sub(
         r"(<svg\b[^>]*>)", r'\1<rect width="100%" height="100%" fill="#fff"/>', svg, count=1
     ).replace("<svg ", '<svg color="#111" ', 1)

@@ -1,4 +1,4 @@
-"""The files of a result folder with verdicts: verdicts.csv, claims.csv and summary.json."""
+"""The files with verdicts in a result folder: verdicts.csv, claims.csv and summary.json."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def write_verdicts(judged: Judged, directory: Path) -> None:
 
 
 def verdict_rows(judged: Judged) -> Iterator[list[str]]:
-    """The lines of verdicts.csv: each number of the tables and listings."""
+    """Yields the lines of verdicts.csv: one for each number of the tables and listings."""
     for table in judged.tables:
         for row in table.cells:
             yield from (_csv_line(cell, as_printed=not isinstance(table, JudgedTable)) for cell in row)
 
 
 def claim_rows(judged: Judged) -> Iterator[list[str]]:
-    """The lines of claims.csv."""
+    """Yields the lines of claims.csv, one for each claim."""
     for judged_claim in judged.claims:
         claim, verdict = judged_claim.claim, judged_claim.verdict.value
         words = [claim.id, claim.section, verdict, judged_claim.detail, claim.text]
@@ -48,7 +48,7 @@ def claim_rows(judged: Judged) -> Iterator[list[str]]:
 
 
 def _csv_line(cell: JudgedCell, *, as_printed: bool) -> list[str]:
-    """The line of one number; `compatible`, `close` and `counted` are yes, no, or empty if unknown."""
+    """The line of one number; `compatible`, `close` and `counted` are yes, no, or "" if unknown."""
     e, published, judgement = cell.estimate, cell.published, cell.judgement
     parts = (None,) * 3 if judgement is None else (judgement.compatible, judgement.close, judgement.counts)
     note = cell.note
@@ -74,9 +74,9 @@ def _text(value: float) -> str:
 
 
 def count_verdicts(path: Path) -> tuple[dict[Verdict, int], dict[str, list[str]]]:
-    """The number of each verdict in a CSV file of verdicts or claims, and the claims of each verdict.
+    """The number of each verdict in a CSV file of verdicts or claims, and the ids of the claims with it.
 
-    Both are empty if there is no such file.
+    Both are empty if the file cannot be read.
     """
     rows = read_rows(path)
     numbers = {verdict: sum(row.get("verdict") == verdict for row in rows) for verdict in Verdict}
@@ -87,7 +87,7 @@ def count_verdicts(path: Path) -> tuple[dict[Verdict, int], dict[str, list[str]]
 
 
 def save_summary(judged: Judged, directory: Path, finding: str = "", undecided: str = "") -> None:
-    """Writes summary.json: what the paper claims, what was found, and how many numbers are incompatible."""
+    """Writes summary.json: the paper's claim, the finding, and the number of incompatible numbers."""
     content: dict[str, object] = {
         "claimed": judged.outputs.claimed,
         "finding": finding,
@@ -108,7 +108,7 @@ def read_summary(directory: Path) -> dict[str, Any]:
 
 
 def read_incompatible(summary: Mapping[str, Any]) -> Incompatible | None:
-    """From a summary: how many published numbers are incompatible with the runs; None if it does not say."""
+    """The count of incompatible numbers in a summary; None if the summary has none."""
     try:
         return Incompatible(**summary["incompatible"])
     except (KeyError, TypeError):
@@ -116,7 +116,7 @@ def read_incompatible(summary: Mapping[str, Any]) -> Incompatible | None:
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file of verdicts or claims; none if it cannot be read."""
+    """The rows of a CSV file of verdicts or claims; empty if it cannot be read."""
     try:
         text = read_inside(path.parent, path.name).decode("utf-8")
         return list(csv.DictReader(io.StringIO(text, newline="")))

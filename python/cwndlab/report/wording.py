@@ -1,6 +1,6 @@
-"""Lays out judged tables and claims for the view model, in words and with as many digits as are shown.
+"""Lays out judged tables and claims for the view model, as text with the digits to show.
 
-It computes no statistics, which come from `cwndlab.stats`.
+Statistics are computed only in `cwndlab.stats`.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
 
 Key: TypeAlias = tuple[str, str]
-"""Cell and quantity of a number."""
-#: Labels without titles: axes and values keep their names.
+"""The cell id and the quantity of a number."""
+#: Labels without titles: axes and values are shown by their names.
 NO_WORDS = Labels()
 ALONE = "Decided on its own, but not together with all other claims."
-#: How an interval was computed, in words, by `Interval.method`.
+#: `Interval.method` -> how the interval was computed, in words.
 METHODS = {
     "t": "Student's t over the runs",
     "log t": "Student's t on the logarithm, so that no interval goes below 0",
@@ -64,32 +64,32 @@ METHODS = {
     "logit unpaired t": "Welch's t on the log odds, as of runs that share nothing (and of medians)",
     "order statistics": "from two of the sorted runs, whatever their distribution",
 }
-#: A list of the cells in which a claim holds is folded if it has more characters than this.
+#: The most characters of a list of cells in a claim; longer lists are folded.
 LONG = 120
-#: The note on a table's intervals names the columns of each method if they are at most this many.
+#: The most columns that the note on a table's intervals names for each method.
 FEW_TITLES = 4
-#: The scatter that adjusted means do not have.
+#: The scatter that adjustment removes from means, in words.
 ADJUSTMENT = "scatter that comes from what each run happened to draw, such as larger or smaller files,"
 
 
 def paragraphs(text: str) -> tuple[str, ...]:
-    """A text's paragraphs."""
+    """The paragraphs of a text."""
     return tuple(part.strip() for part in text.split("\n\n") if part.strip())
 
 
-#: Footnotes that differ only in such a number are merged.
+#: Matches a number of replicates: footnotes that differ only in such numbers are merged.
 _REPLICATES = re.compile(r"about ([\d,]+) replicates")
 
 
 class Footnotes:
-    """Notes that many cells may share, numbered as they come."""
+    """Footnotes, numbered in the order in which they are first used; cells may share them."""
 
     def __init__(self) -> None:
-        #: For each note, with "{}" in place of its number of replicates, those numbers.
+        #: Note with "{}" for its number of replicates -> these numbers.
         self._notes: dict[str, list[int]] = {}
 
     def numbers(self, *texts: str) -> tuple[int, ...]:
-        """The numbers of these notes; empty notes have none."""
+        """The numbers of these notes, which are added if they are new; empty texts have none."""
         numbers = []
         for text in filter(None, texts):
             counts = [int(count.replace(",", "")) for count in _REPLICATES.findall(text)]
@@ -100,7 +100,7 @@ class Footnotes:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The notes in the order of their numbers."""
+        """The texts of all notes in the order of their numbers."""
         texts = []
         for note, counts in self._notes.items():
             ends = " to ".join(f"{end:,}" for end in sorted({min(counts), max(counts)})) if counts else ""
@@ -122,10 +122,10 @@ def table_view(
 
     Args:
         judged: the table.
-        words: what axes and their values are called.
-        grounds: the numbers on which each claim rests.
-        why: what may explain a number, by its row and column.
-        values: gives the values of a quantity in a cell, one for each replicate.
+        words: the titles of axes and their values.
+        grounds: for each claim, the numbers that it uses.
+        why: (row, column) -> a possible explanation of the number.
+        values: returns the values of a quantity in a cell, one per replicate.
 
     """
     judged, left_out = leave_out_columns(align_digits(judged))
@@ -167,7 +167,7 @@ def table_view(
 
 
 def _remarks(judged: JudgedTable, words: Labels) -> Iterator[str]:
-    """The remarks below a table: on intervals, the paper's rounding, changes that one run may not show."""
+    """Yields the remarks below a table: on intervals, the paper's rounding, changes hidden by scatter."""
     methods = dict.fromkeys(c.estimate.method for c in judged.numbers if c.estimate is not None)
     random = [m for m in methods if m not in (EXACT, NOT_MEASURABLE, ITSELF)]
     if random:
@@ -212,7 +212,7 @@ def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Labels) ->
 
 
 def _methods_text(judged: JudgedTable, given: Sequence[str]) -> str:
-    """How the intervals of a table were computed; with several methods, also the columns of each."""
+    """A sentence on how the table's intervals were computed; with the columns of each method if several."""
     having: dict[str, dict[str, None]] = {}
     for cell in judged.numbers:
         if cell.estimate is not None and cell.estimate.method in given:
@@ -229,7 +229,7 @@ def _methods_text(judged: JudgedTable, given: Sequence[str]) -> str:
 
 
 def method_text(method: str) -> str:
-    """An `Interval.method` in words, also that of a comparison, such as "ratio of means, paired t"."""
+    """An `Interval.method` in words; also of a comparison, such as "ratio of means, paired t"."""
     method, adjusted = method.removesuffix(ADJUSTED), method.endswith(ADJUSTED)
     after = f", after {ADJUSTMENT} was removed" if adjusted else ""
     if method in METHODS:
@@ -239,7 +239,7 @@ def method_text(method: str) -> str:
 
 
 def _adjusted(methods: Sequence[str]) -> str:
-    """A sentence that all or some means were adjusted; empty if none were."""
+    """A sentence that all or some means are adjusted; "" if none is."""
     adjusted = sum(method.endswith(ADJUSTED) for method in methods)
     if not adjusted:
         return ""
@@ -249,14 +249,14 @@ def _adjusted(methods: Sequence[str]) -> str:
 
 
 def _groups(spec: Table) -> Iterator[tuple[str, int]]:
-    """The headings of groups of columns, each with its number of columns; "" for a column without a group."""
+    """Yields the headings of groups of columns, each with its number of columns; "" for no group."""
     for text, columns in itertools.groupby(spec.columns, lambda column: column.group or ""):
         count = len(list(columns))
         yield from [(text, count)] if text else [("", 1)] * count
 
 
 def _claims_resting_on(number: Key, grounds: Sequence[Collection[Key]]) -> tuple[int, ...]:
-    """The claims that rest on a number, by their own numbers on the page."""
+    """The numbers (from 1) of the claims on the page that use a number."""
     return tuple(k for k, ground in enumerate(grounds, start=1) if number in ground)
 
 
@@ -265,7 +265,7 @@ def _key(table: JudgedTable, cell: JudgedCell) -> Key:
 
 
 def find_grounds(claims: Sequence[JudgedClaim], tables: Sequence[JudgedTable]) -> list[Collection[Key]]:
-    """The tables' numbers on which each claim rests; if there are none, all numbers of the claim's cells."""
+    """For each claim, the numbers in tables that it uses; if there are none, all numbers of its cells."""
     shown = {_key(table, cell) for table in tables for cell in table.numbers}
     grounds: list[Collection[Key]] = []
     for claim in claims:
@@ -275,7 +275,7 @@ def find_grounds(claims: Sequence[JudgedClaim], tables: Sequence[JudgedTable]) -
 
 
 def _unseen(judged: JudgedTable) -> str:
-    """A sentence on what the smallest number of replicates of a random cell may have missed."""
+    """A sentence on the events that so few replicates may miss; "" for ten or more."""
     n = min(
         c.estimate.replicates
         for c in judged.numbers
@@ -287,7 +287,7 @@ def _unseen(judged: JudgedTable) -> str:
 
 
 def _unclear_changes(judged: JudgedTable, words: Labels) -> str:
-    """The changes that a single run could not distinguish from none, given the scatter of our runs."""
+    """A sentence on the changes that the scatter of single runs can hide; "" without changes."""
     spec = judged.spec
     cells: dict[str, list[str]] = {}
     compared = 0
@@ -312,16 +312,16 @@ def _unclear_changes(judged: JudgedTable, words: Labels) -> str:
 
 
 _EXPLAINED = (Verdict.COMPATIBLE, Verdict.CLOSE, Verdict.TREND)
-"""Verdicts whose note is shown only at its number, not as a footnote."""
+"""Verdicts whose notes are shown at their numbers, not as footnotes."""
 
 
 def _measured_flow(cell: JudgedCell, words: Labels) -> str:
-    """The flow whose name ends the quantity's, as in quantities that `measure` makes; else empty."""
+    """The flow whose name ends the quantity's name, as `measure` names quantities; "" if there is none."""
     return max((flow for flow in words.flows if cell.quantity.endswith(f"_{flow}")), key=len, default="")
 
 
 def _first_text(cell: JudgedCell, runs: Floats) -> str:
-    """The value of replicate 0, if there are several replicates."""
+    """The value of replicate 0 as text; "" for a single replicate."""
     if cell.estimate is None or len(runs) < 2 or math.isnan(runs[0]):
         return ""
     return number(runs[0], cell.digits)
@@ -357,11 +357,11 @@ def _number_view(table: JudgedTable, cell: JudgedCell, notes: Footnotes) -> Numb
 
 
 _DECIDED = (*_EXPLAINED, Verdict.DIFFERS)
-"""Verdicts that are shown with the prediction interval."""
+"""Verdicts with which the prediction interval is shown."""
 
 
 def _deciding(judgement: Judgement | None, digits: int | None) -> str:
-    """The interval in which the published number would be compatible, for verdicts in `_DECIDED`."""
+    """The interval of compatible published numbers, for verdicts in `_DECIDED`; else ""."""
     if judgement is None or judgement.verdict not in _DECIDED:
         return ""
     if not judgement.prediction_high > judgement.prediction_low:
@@ -371,7 +371,7 @@ def _deciding(judgement: Judgement | None, digits: int | None) -> str:
 
 
 def _two_parts(judgement: Judgement | None, digits: int | None) -> str:
-    """Whether a number is compatible, and whether it is close, in words."""
+    """A text on whether a number is compatible and whether it is close; "" if unknown."""
     if judgement is None or judgement.compatible is None:
         return ""
     low, high = (number(v, digits) for v in (judgement.prediction_low, judgement.prediction_high))
@@ -393,11 +393,11 @@ def claim_view(
 
     Args:
         judged: the claim.
-        choices: a text that says under how many of the paper's open choices it holds.
-        ground: the numbers on which it rests.
+        choices: a text on how many of the paper's open choices it holds under.
+        ground: the numbers in tables that it uses.
         position: the claim's number on the page, from 1.
         tables: the tables of the page.
-        alone: the claims that are decided only on their own, not together with all others.
+        alone: the ids of the claims that are decided only individually, not together with all others.
 
     """
     parts = []

@@ -38,7 +38,7 @@ CLAIM_RULE = (
 def draw_figures(
     outputs: Outputs, figures: Sequence[Figure], results: Results, omitted: list[Omitted]
 ) -> list[Drawing]:
-    """Draws figures of a study; those that cannot be drawn are added to `omitted`."""
+    """Draws figures of a study. Figures that cannot be drawn are added to `omitted`."""
     if not figures:
         return []
     from .canvas import at_head
@@ -56,16 +56,16 @@ def draw_figures(
 
 
 def write(view: ReportView, judged: Judged, directory: Path, *, pictures: bool = False) -> None:
-    """Writes report.html, report.md, summary.json and the figures. Nothing is run.
+    """Writes report.html, report.md, summary.json and the figures, without running anything.
 
-    `pictures` writes figures as PDF and PNG, too, which takes longer than drawing them.
+    `pictures` also writes figures as PDF and PNG, which takes longer than drawing them.
     """
     save_inside(directory, "report.md", render.report_markdown(view))
     for drawing in view.drawings:
         name = f"figures/{drawing.id}"
         save_inside(directory, f"{name}.svg", drawing.svg_file)
         for file, picture in ((f"{name}.pdf", drawing.pdf), (f"{name}.png", drawing.png)):
-            if pictures or (directory / file).exists():  # an existing picture must not be out of date
+            if pictures or (directory / file).exists():  # update existing pictures
                 save_inside(directory, file, picture())
     save_summary(judged, directory, view.finding, view.undecided)
     save_inside(directory, "report.html", render.report_html(view))
@@ -77,7 +77,7 @@ def build_view(
     differences: DifferencesView = DifferencesView(),
     twin: TwinView | None = None,
 ) -> ReportView:
-    """The view of a report, to which the caller adds what was run and how, and what the page can run."""
+    """The view of a report; the caller adds facts about the run, and what the page can simulate."""
     outputs, results = judged.outputs, judged.results
     key = next((d for d in drawings if d.figure == outputs.key_figure), drawings[0] if drawings else None)
     shows = next((figure for figure in outputs.figures if key is not None and figure.id == key.figure), None)
@@ -128,7 +128,7 @@ def _table_views(
     at: Mapping[str, str],
     differences: DifferencesView,
 ) -> list[TableView | ListingView]:
-    """Each table with the figures next to it; `at` maps a figure's id to that of its table."""
+    """The tables with the figures next to them; `at` maps a figure's id to the id of its table."""
     labels = judged.results.labels
     views: list[TableView | ListingView] = []
     for table in judged.tables:
@@ -145,7 +145,7 @@ def _table_views(
 
 
 def _failed_connections(results: Results) -> str:
-    """The connections that failed, with their cells; cells in which the same failed are named together."""
+    """A text on the connections that failed; cells with the same failures are named together."""
     alike: dict[str, list[CellInfo]] = {}
     for cell in results.cells:
         if cell.id in results.failed:
@@ -160,7 +160,7 @@ def _failed_connections(results: Results) -> str:
 
 
 def _claims_together(judged: Judged) -> tuple[str, Collection[str]]:
-    """The chance of error of all claims together, in words, and the ids of those that are not firm."""
+    """The chance of error of all claims together as sentences, and the ids of claims that are not firm."""
     if not judged.claims:
         return "", ()
     from cwndlab.stats.family import claims_alone  # only studies of papers have claims
@@ -170,9 +170,9 @@ def _claims_together(judged: Judged) -> tuple[str, Collection[str]]:
 
 
 def _finding(outputs: Outputs, judged: Judged, figures: Sequence[Figure]) -> tuple[str, str]:
-    """The finding, and what the runs leave undecided (may be empty).
+    """The finding, and a sentence on what the runs leave undecided ("" if nothing).
 
-    The finding is the study's own; if it has none, or its cells were not run, `apps/headline` states both.
+    The finding is the study's own. If it has none, or its cells were not run, `apps/headline` states both.
     """
     if outputs.finding:
         try:
@@ -184,7 +184,7 @@ def _finding(outputs: Outputs, judged: Judged, figures: Sequence[Figure]) -> tup
 
 
 def _margins(grids: Sequence[Table], results: Results) -> str:
-    """The margins of a study's published numbers in words, the default one first."""
+    """The margins of a study's published numbers in words, the default margin first."""
     titles_by_margin: dict[str, list[str]] = {Margin().describe(): []}
     for table in grids:
         for column in (c for c in table.columns if c.published is not None):
@@ -198,22 +198,22 @@ def _margins(grids: Sequence[Table], results: Results) -> str:
 
 
 Shown: TypeAlias = tuple[Set[Hashable], Set[Hashable]]
-"""The numbers (cell and quantity) and the cells that a table or figure shows."""
+"""The numbers, as (cell id, quantity), and the cell ids that a table or figure shows."""
 
 
 def places(
     tables: Sequence[JudgedTable | JudgedLines], figures: Sequence[Figure], results: Results
 ) -> dict[str, str]:
-    """The table next to which each figure is shown, both by id: the one that shares most numbers with it.
+    """Figure id -> id of the table next to which it is shown: the one with most numbers in common.
 
-    A figure that has no cell in common with any table is left out.
+    A figure without a cell in common with any table is left out.
     """
     shown = {table.id: _shown_in_table(table) for table in tables}
     nearest = {}
     for figure in figures:
         try:
             mine = _shown_in_figure(figure, results)
-        except StudyError:  # its cells were not run, so it is not drawn either
+        except StudyError:  # its cells were not run, so it is not drawn
             continue
         alike = {name: tuple(map(_similarity, mine, its)) for name, its in shown.items()}
         best = max(alike, key=lambda name: alike[name], default="")
@@ -223,7 +223,7 @@ def places(
 
 
 def _similarity(a: Set[Hashable], b: Set[Hashable]) -> float:
-    """The number of common elements, over the number of elements in either set."""
+    """The number of common elements divided by the number of elements in either set."""
     return len(a & b) / len(a | b) if a & b else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Draws charts to SVG: the part of Vega-Lite that reports use, without a JavaScript engine."""
+"""Draws charts as SVG: the part of Vega-Lite that reports use, without a JavaScript engine."""
 
 from .chart import draw_svg
 

@@ -1,4 +1,4 @@
-"""A chart in SVG: panels with their axes, one below the other or in columns, below a legend."""
+"""Draws a chart as SVG: a legend, and below it panels with axes, in one or several columns."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .text import LARGE, SMALL, shorten, tenths, text_element, text_lines, text_
 
 #: Pixels around a chart, between panels, between labels and their axis, and below a title.
 _EDGE, _BETWEEN, _PADDING, _BELOW = 5, 26, 6, 8
-#: The step from a line of a label, and of a title, to the next.
+#: The height of a line of labels, and of titles, in pixels.
 _LABEL_LINE, _TITLE_LINE = 14, 16
-#: The least room on the left of a panel, where the title of its vertical axis begins.
+#: The least space left of a panel in pixels; the title of the vertical axis starts there.
 _LEFT = 36
-#: The average distance of ticks along x and y, in pixels.
+#: The average distance between ticks along x and y, in pixels.
 _PER_TICK = 40
 _GRID, _AXIS = "#8888884d", "#888888"
 _FONT = "system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
@@ -26,9 +26,8 @@ def draw_svg(chart: Spec, rows: Mapping[str, Sequence[Row]]) -> str:
     """The SVG of a chart in Vega-Lite: marks in layers, panels in `concat`.
 
     Args:
-        chart: as `report.canvas` makes it.
+        chart: a chart that `report.canvas` made.
         rows: the data sets that the chart names.
-
     Axes and text are in `currentColor`.
 
     """
@@ -41,7 +40,7 @@ def draw_svg(chart: Spec, rows: Mapping[str, Sequence[Row]]) -> str:
     elements: list[str] = []
     top = float(_EDGE)
     alone = len(panels) == 1
-    if alone:  # a single panel has its title above the legend
+    if alone:  # the title of a single panel is above the legend
         elements += panels[0].draw_title(_EDGE, top)
         top += panels[0].title_height
     if legend is not None:
@@ -67,7 +66,7 @@ def draw_svg(chart: Spec, rows: Mapping[str, Sequence[Row]]) -> str:
 
 
 def _layers(spec: Spec, rows: Mapping[str, Sequence[Row]], data: str = "") -> Iterator[Layer]:
-    """The layers of a panel, each with its own data set or that of the layer around it."""
+    """Yields the layers of a panel; a layer without a data set uses that of the enclosing layer."""
     data = spec.get("data", {"name": data})["name"]
     if "layer" not in spec:
         yield Layer.from_spec(spec, rows[data])
@@ -76,7 +75,7 @@ def _layers(spec: Spec, rows: Mapping[str, Sequence[Row]], data: str = "") -> It
 
 
 class Panel:
-    """One panel, whose top left corner is (0, 0), with what is around it."""
+    """One panel with its axes and titles, in coordinates whose origin is the panel's top left corner."""
 
     def __init__(self, spec: Spec, rows: Mapping[str, Sequence[Row]]) -> None:
         self.width: int = spec["width"]
@@ -84,11 +83,11 @@ class Panel:
         title = spec.get("title") or []
         self._title: list[str] = [title] if isinstance(title, str) else title
         self.layers = list(_layers(spec, rows))
-        #: The layers whose marks are placed on the axes; others are placed in pixels.
+        #: The layers whose marks follow the axes; other layers state positions in pixels.
         self._scaled = [layer for layer in self.layers if layer.channels["y"].get("scale", {}) is not None]
 
     def _channel(self, name: str) -> Spec:
-        """The panel's channel x or y: each key has the value of the first layer with that key."""
+        """The panel's channel x or y, merged from its layers; of each key, the first layer's value."""
         merged: Spec = {}
         for layer in self._scaled:
             merged = {**layer.channels.get(name, {}), **merged}
@@ -104,7 +103,7 @@ class Panel:
 
     @cached_property
     def places(self) -> Places:
-        """The scales of the panel."""
+        """The scales of the panel's axes."""
         y_values = [v for layer in self._scaled for v in layer.values("y")]
         if any(layer.kind == "bar" for layer in self._scaled):
             y_values = [*y_values, *self._stacks()]
@@ -124,7 +123,7 @@ class Panel:
         return Places(groups, y, Band(series, 0, groups.width, offset["scale"]["paddingInner"], 0.0))
 
     def _stacks(self) -> list[float]:
-        """The heights of stacked bars."""
+        """The heights of stacked bars, in the unit of the data."""
         heights: dict[object, float] = {}
         for layer in self._scaled:
             if layer.kind == "bar" and "order" in layer.channels:
@@ -136,7 +135,7 @@ class Panel:
     # ── axes ────────────────────────────────────────────
 
     def _ticks(self, spec: Spec, scale: Numbers, pixels: int) -> list[tuple[float, str]]:
-        """The ticks of a scale of numbers, with their labels."""
+        """The ticks of a numeric axis, each with its label."""
         axis = spec.get("axis") or {}
         count = -(-pixels // _PER_TICK)
         ticks = axis.get("values") or scale.ticks(count, axis.get("tickMinStep", 0.0))
@@ -146,7 +145,7 @@ class Panel:
 
     @cached_property
     def _y_ticks(self) -> list[tuple[float, str]]:
-        """The pixel and the label of each tick along y; labels too near to one below have no text."""
+        """The pixel and the label of each tick along y; a label too close to the one below is ""."""
         kept: list[tuple[float, str]] = []
         last = float("inf")
         for value, text in self._ticks(self._y, self.places.y, self.height):
@@ -158,7 +157,7 @@ class Panel:
 
     @cached_property
     def _x_labels(self) -> list[tuple[float, list[str]]]:
-        """The pixel and the lines of each label along x; one too near to that before it is left out."""
+        """The pixel and the lines of each label along x, without labels too close to the previous one."""
         axis, scale = self._x.get("axis") or {}, self.places.x
         if isinstance(scale, Band):
             texts = label_texts(axis.get("labelExpr"), scale.names)
@@ -173,7 +172,7 @@ class Panel:
 
     @cached_property
     def _x_depth(self) -> float:
-        """Pixels that the labels along x take below the panel."""
+        """The height of the labels along x below the panel, in pixels."""
         turned = -float((self._x.get("axis") or {}).get("labelAngle", 0))
         if turned:
             longest = max((text_width(line) for _, lines in self._x_labels for line in lines), default=0.0)
@@ -182,7 +181,7 @@ class Panel:
 
     @property
     def _titles(self) -> tuple[list[str], list[str]]:
-        """The lines of the titles along x and y."""
+        """The titles along x and y, each as lines."""
         titles = []
         for spec in (self._x, self._y):
             title = spec.get("title") or []
@@ -193,7 +192,7 @@ class Panel:
 
     @property
     def left(self) -> float:
-        """The room on the left for labels along y, and for slanted labels along x."""
+        """The width needed left of the panel, in pixels: for labels along y, and slanted ones along x."""
         labels = max((text_width(text) for _, text in self._y_ticks), default=0.0)
         turned = (self._x.get("axis") or {}).get("labelAngle", 0)
         hanging = max(
@@ -204,7 +203,7 @@ class Panel:
 
     @property
     def right(self) -> float:
-        """The room on the right for labels along x, and for names at the ends of lines."""
+        """The width needed right of the panel, in pixels: labels along x, names at the ends of lines."""
         beyond = [0.0]
         if not (self._x.get("axis") or {}).get("labelAngle"):
             halves = [(at, max(map(text_width, lines), default=0.0) / 2) for at, lines in self._x_labels]
@@ -219,29 +218,29 @@ class Panel:
 
     @property
     def title_height(self) -> float:
-        """The height of the panel's own title."""
+        """The height of the panel's title in pixels, with the gap below it."""
         return _TITLE_LINE * len(self._title) + (_BELOW if self._title else 0)
 
     @property
     def above(self) -> float:
-        """The height of the vertical axis' title, and of half a label."""
+        """The height of the vertical axis's title in pixels, or of half a label."""
         lines = len(self._titles[1])
         return _TITLE_LINE * lines + _BELOW if lines else SMALL / 2
 
     @property
     def below(self) -> float:
-        """The height of the labels and the title along x."""
+        """The height of the labels and the title along x, in pixels."""
         lines = len(self._titles[0])
         return self._x_depth + (_TITLE_LINE * lines + _BELOW if lines else 0)
 
     # ── drawing ────────────────────────────────────────────
 
     def draw_title(self, x: float, top: float) -> list[str]:
-        """The panel's own title."""
+        """The SVG elements of the panel's title."""
         return text_lines(self._title, x, top + 0.79 * LARGE, _TITLE_LINE, size=LARGE, bold=True)
 
     def draw(self, x: float, y: float, clip: str) -> str:
-        """The SVG of axes and marks, with the top left corner at (x, y); `clip` is the id of a clip path."""
+        """The SVG of axes and marks, with the panel's corner at (x, y); `clip` is the id of a clip path."""
         parts = [self._grid(), *self._labels()]
         clipped = False
         for layer in self.layers:
@@ -280,7 +279,7 @@ class Panel:
 
 
 def _apart(labels: Sequence[tuple[float, list[str]]]) -> list[tuple[float, list[str]]]:
-    """The labels without those that would overlap the one before."""
+    """The labels without those that would overlap the previous label."""
     kept: list[tuple[float, list[str]]] = []
     free = -float("inf")
     for at, lines in sorted(labels, key=lambda label: label[0]):

@@ -12,12 +12,12 @@ from .text import SMALL, tenths, text_element, text_width
 
 #: Pixels between a symbol and its label, between columns, and between rows; and the height of a line.
 _GAP, _COLUMN_GAP, _ROW_GAP, _LINE = 8, 22, 4, 14
-#: The area of a symbol without a size of its own, in square pixels.
+#: The default area of a symbol, in square pixels.
 _SIZE = 90
 
 
 def label_texts(expression: str | None, names: Sequence[str]) -> dict[str, list[str]]:
-    """The lines of each label; `expression` looks them up as `canvas.label_lines` writes it."""
+    """The lines of each label, from an expression that `canvas.label_lines` made; None: one line each."""
     if expression is None:
         return {name: [name] for name in names}
     lines: dict[str, list[str]] = json.loads(expression.removesuffix("[datum.label]"))
@@ -25,7 +25,7 @@ def label_texts(expression: str | None, names: Sequence[str]) -> dict[str, list[
 
 
 class Legend(NamedTuple):
-    """Entries in columns, row by row, and a title if all labels share their beginning."""
+    """The entries of a legend, row by row in columns, with a title if its options state one."""
 
     names: Sequence[str]
     texts: Mapping[str, Sequence[str]]
@@ -34,7 +34,7 @@ class Legend(NamedTuple):
 
     @classmethod
     def from_layers(cls, layers: Sequence[Layer]) -> Legend | None:
-        """The legend that the layers' channels ask for; None if they ask for none."""
+        """The legend of the layers' channels; None if they have none."""
         looks: dict[str, dict[str, Any]] = {}
         options: Mapping[str, Any] | None = None
         for layer in layers:
@@ -55,7 +55,7 @@ class Legend(NamedTuple):
         return math.sqrt(self.options.get("symbolSize", _SIZE))
 
     def _columns(self, room: float) -> int:
-        """The number of columns: what the legend asks for, or fewer if these have no room."""
+        """The number of columns: that of the legend's options, or fewer if they exceed the width `room`."""
         columns = int(self.options.get("columns", len(self.names)))
         while columns > 1 and sum(self._widths(columns)) > room + _COLUMN_GAP:
             columns -= 1
@@ -71,7 +71,7 @@ class Legend(NamedTuple):
         ]
 
     def draw(self, room: float) -> tuple[list[str], float]:
-        """The SVG elements of the legend, and its height in pixels; `room` is the width that it may take."""
+        """The SVG elements of the legend, and its height in pixels; `room` is the available width."""
         elements: list[str] = []
         left = top = 0.0
         if title := self.options.get("title"):

@@ -15,16 +15,16 @@ from .text import SMALL, tenths, text_element
 Row: TypeAlias = dict[str, Any]
 Spec: TypeAlias = dict[str, Any]
 
-#: Stands for `currentColor`, the colour of the text around a chart, which Vega-Lite has no name for.
+#: The value that stands for `currentColor`, the page's text colour, which Vega-Lite cannot name.
 INK = "#010203"
-#: The colour, and the area of a point in square pixels, of layers that state none.
+#: The default colour, and the default area of a point in square pixels.
 _COLOUR, _POINT_SIZE = "#4c78a8", 30
-#: A condition on the data that a mark shows: `datum.field === 'word'` or `datum.field <= number`.
+#: Matches a condition on rows: `datum.field === 'word'` or `datum.field <= number`.
 _CONDITION = re.compile(r"datum\.(\w+) (?:=== '([^']*)'|<= (-?[\d.e+]+))")
 
 
 class Layer(NamedTuple):
-    """A mark, its channels, and the rows that it shows."""
+    """A kind of mark, its channels, and the rows that it shows."""
 
     kind: str
     options: Spec
@@ -33,13 +33,13 @@ class Layer(NamedTuple):
 
     @classmethod
     def from_spec(cls, spec: Spec, rows: Sequence[Row]) -> Layer:
-        """The layer that a chart in Vega-Lite describes."""
+        """The layer of a chart in Vega-Lite, with the rows that its conditions select."""
         for step in spec.get("transform", ()):
             rows = [row for row in rows if _holds(step["filter"], row)]
         return cls(spec["mark"]["type"], spec["mark"], spec["encoding"], rows)
 
     def values(self, channel: str) -> list[float]:
-        """The numbers along x or y, with those of `x2` or `y2`."""
+        """The finite numbers along x or y, including those of `x2` or `y2`."""
         names = [
             self.channels[c]["field"] for c in (channel, f"{channel}2") if "field" in self.channels.get(c, {})
         ]
@@ -47,7 +47,7 @@ class Layer(NamedTuple):
         return [float(v) for v in cells if isinstance(v, int | float) and math.isfinite(v)]
 
     def look(self, channel: str, row: Row) -> Any:
-        """A row's colour, dashes or shape; None without such a channel."""
+        """The colour, dashes or shape of a row's mark; None without such a channel."""
         spec = self.channels.get(channel)
         if spec is None:
             return None
@@ -63,20 +63,20 @@ def _holds(condition: str, row: Row) -> bool:
 
 
 def paint(colour: str) -> str:
-    """A colour for SVG."""
+    """A colour as an SVG attribute's value."""
     return "currentColor" if colour == INK else escape(colour)
 
 
 class Places(NamedTuple):
-    """The scales of a panel, by which a layer finds the pixel of a row."""
+    """The scales of a panel, which give the pixels of a layer's rows."""
 
     x: Numbers | Band
     y: Numbers
-    #: The scale of the bars of several series within the band of one x value.
+    #: The scale of the bars of several series within the band of one x value; None for single bars.
     within: Band | None = None
 
     def along_x(self, layer: Layer, row: Row) -> float:
-        """The pixel of the middle of a row's mark along x."""
+        """The pixel along x at the middle of a row's mark."""
         left = self.left(layer, row)
         if left is None:
             return _place(self.x, layer.channels["x"], row)
@@ -84,7 +84,7 @@ class Places(NamedTuple):
         return left + (self.within.width if self.within else self.x.width) / 2
 
     def left(self, layer: Layer, row: Row) -> float | None:
-        """The pixel at which the bar of a row begins; None if x is no scale of bars."""
+        """The pixel of the left edge of a row's bar; None if x is not a scale of bars."""
         spec = layer.channels["x"]
         if not isinstance(self.x, Band) or "field" not in spec or self.x.inner == 1:
             return None
@@ -104,7 +104,7 @@ def _place(scale: Numbers | Band, spec: Spec, row: Row) -> float:
 
 
 def is_shown(layer: Layer, row: Row) -> bool:
-    """Whether a row has all its coordinates, and all are finite."""
+    """Whether all coordinates of a row exist and are finite."""
     for channel in ("x", "y", "y2"):
         name = layer.channels.get(channel, {}).get("field")
         value = row.get(name) if name else 0
@@ -114,7 +114,7 @@ def is_shown(layer: Layer, row: Row) -> bool:
 
 
 def draw_layer(layer: Layer, places: Places) -> str:
-    """The marks of a layer, as a group."""
+    """The SVG of a layer's marks, as a group; "" without marks."""
     rows = [row for row in layer.rows if is_shown(layer, row)]
     marks = "".join(_KINDS[layer.kind](layer, rows, places))
     if not marks:
@@ -130,7 +130,7 @@ def _attribute(name: str, value: object) -> str:
 
 
 def _groups(layer: Layer, rows: Iterable[Row]) -> list[list[Row]]:
-    """The rows of each line or area: those that look alike and share what `detail` names."""
+    """The rows of each line or area: rows with the same look and the same value of `detail`."""
     names = [layer.channels[c]["field"] for c in ("color", "strokeDash", "detail") if c in layer.channels]
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
@@ -147,7 +147,7 @@ def _stroke(layer: Layer, row: Row) -> str:
 
 
 def stroke_attributes(colour: str, width: float, dashes: Sequence[float] | None) -> str:
-    """The attributes of a line; dashes without gaps make it solid."""
+    """The SVG attributes of a line; dashes without gaps are drawn solid."""
     dash = ",".join(map(str, dashes)) if dashes and dashes[1] else None
     return f' stroke="{paint(colour)}" stroke-width="{width}"{_attribute("stroke-dasharray", dash)}'
 
@@ -190,7 +190,7 @@ def _points(layer: Layer, rows: Sequence[Row], places: Places) -> Iterable[str]:
 
 
 def symbol(shape: str, size: float, colour: str, at: str) -> str:
-    """A mark in a square of `size` pixels; `shape` is a circle, or a path in a square from -1 to 1."""
+    """The SVG of a point of `size` square pixels; `shape` is "circle", or a path in a square from -1 to 1."""
     if shape == "circle":
         radius = tenths(math.sqrt(size) / 2)
         path = f"M{radius},0A{radius},{radius},0,1,1,-{radius},0A{radius},{radius},0,1,1,{radius},0"
@@ -204,13 +204,13 @@ _WORD = re.compile(r"([A-Z])|(-?(?:\d+\.?\d*|\.\d+))")
 
 
 def _scaled(shape: str, factor: float) -> str:
-    """A path of absolute commands, larger by a factor; an arc's flags and rotation stay."""
+    """A path of absolute commands scaled by a factor, except the flags and rotations of arcs."""
     path, arc = "", -1
     for command, number in _WORD.findall(shape):
         if command:
             path, arc = path + command, 0 if command == "A" else -1
             continue
-        keep = arc % 7 in (2, 3, 4)  # outside of an arc, this is 6
+        keep = arc % 7 in (2, 3, 4)  # outside an arc, this is 6
         text = number if keep else f"{float(number) * factor:.2f}".rstrip("0").rstrip(".")
         path += ("," if path and not path[-1].isalpha() else "") + text
         arc += arc >= 0
@@ -247,7 +247,7 @@ def _texts(layer: Layer, rows: Sequence[Row], places: Places) -> Iterable[str]:
         yield text_element(str(row[layer.channels["text"]["field"]]), x, y, size=size)
 
 
-#: The attributes that make each mark of a layer translucent, so that marks show through each other.
+#: The SVG attributes that set the opacity of each mark, so that overlapping marks remain visible.
 _OPACITY = {
     "line": ("stroke-opacity",),
     "rule": ("stroke-opacity",),
@@ -267,7 +267,7 @@ _KINDS: dict[str, Callable[[Layer, Sequence[Row], Places], Iterable[str]]] = {
 
 
 def polyline(points: Sequence[tuple[float, float]], *, step: bool = False) -> str:
-    """A path through points in short relative steps, rounded to a tenth of a pixel; `step`: first along x."""
+    """A path through points in relative steps of a tenth of a pixel; `step`: each step goes along x first."""
     pixels = [(round(10 * x), round(10 * y)) for x, y in points]
     if step:
         corners = (((x, above), (x, y)) for (_, above), (x, y) in pairwise(pixels))

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: The gap between bars, and between groups of bars, as a share of the distance of their middles.
+#: The gap between bars, and between groups of bars, as a share of the distance between their middles.
 BAR_GAP, GROUP_GAP = 0.1, 0.2
-#: Ticks are 10, 5 or 2 powers of ten apart if their unrounded step is at least this many (d3-array, `ticks`).
+#: Pairs of the least unrounded step of ticks and its rounded step, in powers of ten (d3-array, `ticks`).
 _STEPS = ((math.sqrt(50), 10), (math.sqrt(10), 5), (math.sqrt(2), 2))
 
 
@@ -22,7 +22,7 @@ class Numbers(NamedTuple):
     log: bool = False
 
     def place(self, value: object) -> float:
-        """The pixel of a number."""
+        """The pixel at which a number is drawn."""
         assert isinstance(value, int | float)
         low, high, at = self.low, self.high, float(value)
         if self.log:
@@ -30,13 +30,13 @@ class Numbers(NamedTuple):
         return self.start + (self.end - self.start) * ((at - low) / (high - low) if high != low else 0.5)
 
     def ticks(self, count: int, least: float = 0.0) -> list[float]:
-        """About `count` round numbers, no nearer to each other than `least`."""
+        """About `count` round numbers, at least `least` apart."""
         if self.log:
             return _log_ticks(self.low, self.high, count)
         return _even_ticks(self.low, self.high, max(tick_step(self.low, self.high, count), least))
 
     def labels(self, ticks: Sequence[float], count: int) -> list[str]:
-        """The labels of ticks; on a logarithmic scale with many ticks, some are empty."""
+        """The labels of ticks; on a logarithmic scale with many ticks, some labels are ""."""
         if not self.log:
             step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
             return [format_number(v, f",.{_decimals(step)}f") for v in ticks]
@@ -47,7 +47,7 @@ class Numbers(NamedTuple):
 def domain_scale(
     values: Sequence[float], options: dict[str, object], *, span: tuple[float, float]
 ) -> Numbers:
-    """The scale over the domain in `options`; without one, over the numbers' range, with 0 and round ends."""
+    """A scale for the domain in `options`; by default for the values' range, extended to 0 and round ends."""
     log = options.get("type") == "log"
     domain = options.get("domain")
     if isinstance(domain, list):
@@ -63,7 +63,7 @@ def domain_scale(
 
 
 def tick_step(low: float, high: float, count: int) -> float:
-    """The step of about `count` round numbers between two ends (d3-array, `tickStep`)."""
+    """The step that gives about `count` round numbers between two ends (d3-array, `tickStep`)."""
     raw = (high - low) / max(1, count)
     if not raw > 0:
         return 1.0
@@ -72,7 +72,7 @@ def tick_step(low: float, high: float, count: int) -> float:
 
 
 def _round_ends(low: float, high: float) -> tuple[float, float]:
-    """The ends moved out to round numbers (d3-scale, `nice`)."""
+    """The ends, extended to round numbers (d3-scale, `nice`)."""
     step = 0.0
     while (wanted := tick_step(low, high, 10)) != step:
         step = wanted
@@ -81,18 +81,18 @@ def _round_ends(low: float, high: float) -> tuple[float, float]:
 
 
 def _even_ticks(low: float, high: float, step: float) -> list[float]:
-    """The multiples of a step between two ends."""
+    """The multiples of a step from one end to the other."""
     return [k * step for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
 def _log_ticks(low: float, high: float, count: int) -> list[float]:
-    """Multiples of powers of ten, or round numbers where these are few (d3-scale, `log.ticks`)."""
+    """Multiples of powers of ten; round numbers if these are too few (d3-scale, `log.ticks`)."""
     first, last = math.log10(low), math.log10(high)
     if last - first >= count:
         step = round((last - first) / count)
         return [10.0**k for k in range(math.ceil(first), math.floor(last) + 1, step)]
     powers = range(math.floor(first), math.floor(last) + 1)
-    # Read from text, so that 0.3 is not 0.30000000000000004.
+    # Parse text, so that 0.3 is not 0.30000000000000004.
     ticks = [v for p in powers for k in range(1, 10) if low <= (v := float(f"{k}e{p}")) <= high]
     if 2 * len(ticks) >= count:
         return ticks
@@ -100,18 +100,18 @@ def _log_ticks(low: float, high: float, count: int) -> list[float]:
 
 
 def _mantissa(value: float) -> float:
-    """The factor before the power of ten: 5 of 500."""
+    """The factor before the power of ten, 1 to 9.5: 5 for 500."""
     share = value / 10.0 ** round(math.log10(value))
     return share * 10 if share * 10 < 9.5 else share
 
 
 def _decimals(step: float) -> int:
-    """The decimals that a step of ticks has."""
+    """The number of decimals for the labels of ticks with this step."""
     return max(0, -math.floor(math.log10(abs(step)) + 1e-9))
 
 
 def format_number(value: float, pattern: str) -> str:
-    """A number by one of d3's patterns: "d", "~g" or, with a number of decimals, ",.1f"."""
+    """A number formatted by a pattern of d3: "d", "~g", or with a number of decimals: ",.1f"."""
     if pattern == "d":
         return f"{round(value)}"
     text = f"{value:.12g}" if pattern == "~g" else f"{value:{pattern}}"
@@ -119,7 +119,7 @@ def format_number(value: float, pattern: str) -> str:
 
 
 class Band(NamedTuple):
-    """A scale of names, which gives each a band of pixels, all of one width (d3-scale, `scaleBand`)."""
+    """A scale of names, each with a band of pixels of the same width (d3-scale, `scaleBand`)."""
 
     names: Sequence[str]
     start: float
@@ -129,7 +129,7 @@ class Band(NamedTuple):
 
     @property
     def step(self) -> float:
-        """The distance from the beginning of one band to that of the next, in pixels."""
+        """The distance between the left edges of adjacent bands, in pixels."""
         return (self.end - self.start) / max(1.0, len(self.names) - self.inner + 2 * self.outer)
 
     @property
@@ -138,14 +138,14 @@ class Band(NamedTuple):
         return self.step * (1 - self.inner)
 
     def left(self, name: object) -> float:
-        """The pixel at which the band of a name begins."""
+        """The pixel of the left edge of a name's band."""
         return self.start + self.step * (self.outer + self.names.index(str(name)))
 
     def place(self, name: object) -> float:
-        """The pixel in the middle of the band of a name."""
+        """The pixel of the middle of a name's band."""
         return self.left(name) + self.width / 2
 
 
 def point_scale(names: Sequence[str], start: float, end: float) -> Band:
-    """A scale of names for lines and points: each band has no width."""
+    """A scale of names for lines and points: bands of width 0."""
     return Band(names, start, end, 1.0, 0.5)
