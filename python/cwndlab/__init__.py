@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from cwndlab.base import importing
 
-importing.end_quietly()  # before what takes time
+importing.end_quietly()  # before slow imports
 importing.put_up()
 
 # ruff: noqa: E402
@@ -128,7 +128,7 @@ __all__ = [
     "studies",
 ]
 
-#: Where the names are that are loaded when first used, so that the command line starts quickly.
+#: Module -> the names that it defines, which are loaded on first use for a fast start.
 _HOMES = {
     "cwndlab.metrics": ("RunView", "metric"),
     "cwndlab.apps.diagnosis.diagnosis": ("Diagnosis",),
@@ -173,7 +173,7 @@ def __dir__() -> list[str]:
 
 
 def studies() -> dict[str, str]:
-    """The studies that come with cwndlab, each with its title: what `run` and `Study.load` take by name.
+    """The studies that come with cwndlab: name, for `run` and `Study.load`, and title.
 
     >>> cwndlab.studies()["rfc2416"]
     'When TCP starts up with four packets into only three buffers'
@@ -204,11 +204,11 @@ def run(
 
     Args:
         study: what to run.
-        options: how; default: in memory, on all processors.
+        options: how to run it; default: in memory, on all processors.
         changes: axes to restrict (``{"variant": "sack"}``) and keys to change (``{"run.duration": "10s"}``).
         cc: congestion controls of your own by the names that they get as ``window_law``: classes, or
-            ``"FILE.py:CLASS"``. One that the study does not name joins the axis that varies the window law.
-        more: fields of `RunOptions` by their names, ``out="DIR"``, ``replicates=5``, ``backend="linux"``.
+            ``"FILE.py:CLASS"``. A name that the study does not use is added to the axis of window laws.
+        more: fields of `RunOptions` by name, ``out="DIR"``, ``replicates=5``, ``backend="linux"``.
 
     Returns:
         The results; runs that failed are listed in `failures`.

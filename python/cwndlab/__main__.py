@@ -1,4 +1,4 @@
-"""`python -m cwndlab`."""
+"""The entry point of `python -m cwndlab`."""
 
 from cwndlab.cli import main
 

@@ -1,4 +1,4 @@
-"""`Study`: load one, change it, plan it, run it."""
+"""The class `Study`, with which callers load, change, plan and run studies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Study(StudySpec):
     """A study: what is simulated, what is varied, what is measured and shown.
 
     Make one with `Study.load("rfc2416")`, `Study.load("my/study.toml")` or `Study.build("title", …)`;
-    change one with `study.set({"iw": 4, "run.duration": "10s"})`; `study.plan()` gives its cells,
+    change it with `study.set({"iw": 4, "run.duration": "10s"})`; `study.plan()` returns its cells,
     `study.run()` runs it, `study.save("my.toml")` writes it.
     """
 
@@ -52,7 +52,7 @@ class Study(StudySpec):
         return overview(head, self.axes, self.outline.quantities)
 
     def __dir__(self) -> list[str]:
-        """The names that callers need; those that only the package uses are left out."""
+        """The names for callers, without those that only the package uses."""
         own = (name for name in vars(Study) if not name.startswith("_"))
         return sorted({*own, "claims", "file", "folder", "name", "title"} - {"with_laws", "configure"})
 
@@ -64,12 +64,12 @@ class Study(StudySpec):
 
     @property
     def axes(self) -> dict[str, list[Scalar]]:
-        """The axes of the study's cells, each with its values."""
+        """The axes of the study's cells, with their values."""
         return Cells(tuple(CellInfo(cell.id, cell.axes) for cell in make_plan(self))).axes
 
     @property
     def quantities(self) -> dict[str, str]:
-        """The quantities, each with its unit."""
+        """The quantities, with their units."""
         by_name = {quantity.name: quantity for quantity in self.outline.quantities}
         return {name: find_unit(quantity, by_name) for name, quantity in by_name.items()}
 
@@ -81,8 +81,8 @@ class Study(StudySpec):
         >>> Study.load("rfc2416").axes["size"]
         ['as-traced', 'as-written']
 
-        TCP's knobs, queues and applications are checked when the study is planned: the study may name a
-        congestion control that `cc` defines only then.
+        TCP's knobs, queues and applications are checked when the study is planned: until then, the study may
+        name a congestion control that only `cc` defines.
 
         Args:
             name_or_path: one of `cwndlab.studies()`, or a path.
@@ -131,7 +131,7 @@ class Study(StudySpec):
         folder: str | Path | None = None,
         claims: Sequence[Keys] = (),
     ) -> Self:
-        """Builds a study from the tables of a study file; a model may take the place of a table.
+        """Builds a study from the tables of a study file; models may replace tables.
 
         >>> network = {"rate": "5Mbps", "rtt": "20ms", "flows": [{"cc": "reno"}]}
         >>> Study.from_dict({"title": "One", "dumbbell": network, "run": {"duration": "1s"}}).title
@@ -140,14 +140,14 @@ class Study(StudySpec):
         Args:
             raw: the tables of a study file.
             name: what results and messages call it.
-            folder: where the files are that the study names.
+            folder: the folder with the files that the study names.
             claims: the tables of a claims.toml.
 
         Returns:
             The study.
 
         Raises:
-            StudyError: the tables do not make a study.
+            StudyError: the tables are not a valid study.
 
         """
         tables = {key: to_plain(value) for key, value in raw.items()}
@@ -187,7 +187,7 @@ class Study(StudySpec):
 
         Args:
             changes: axes and dotted keys with their new values.
-            more: the same as keywords.
+            more: axes, parameters and sections as keywords.
 
         Returns:
             A changed copy.
@@ -197,7 +197,7 @@ class Study(StudySpec):
 
         """
         changes = {**(changes or {}), **more}
-        # A short form can define axes, so its changes come before those of axes.
+        # A short form can define axes, so apply its changes before those of axes.
         short = {key: value for key, value in changes.items() if is_short(key, value)}
         others = {key: value for key, value in changes.items() if not is_short(key, value)}
         study = self
@@ -206,12 +206,12 @@ class Study(StudySpec):
         return study.with_laws(make_law_codes(laws)) if (laws := dict(find_laws(changes))) else study
 
     def with_laws(self, laws: Mapping[str, LawCode | None]) -> Self:
-        """A copy of the study that can use these names for `window_law`; None stands for a law of the engine.
+        """A copy of the study in which `window_law` may have these names; None for a law of the engine.
 
-        A name that the study does not use becomes one more value of the axis that varies the window law.
+        A name that the study does not use becomes a further value of the axis that varies the window law.
 
         Raises:
-            StudyError: there is no such axis.
+            StudyError: no axis varies the window law.
 
         """
         from cwndlab.study.congestion import name_laws  # few studies have such laws
@@ -225,7 +225,7 @@ class Study(StudySpec):
         """A copy of the study with these congestion controls (`with_laws`) and changes, which may name them.
 
         Raises:
-            StudyError: as `set`.
+            StudyError: as for `set`.
 
         """
         keys = {key: value for key, value in changes.items() if "." in key}
@@ -301,7 +301,7 @@ class Study(StudySpec):
     def plan(
         self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None
     ) -> Plan:
-        """The plan: all cells, and the number of replicates of each.
+        """The plan of the study: all cells, and the number of replicates of each.
 
         `plan.check()` checks every cell, as `run` does.
 
@@ -336,17 +336,17 @@ class Study(StudySpec):
         cc: Mapping[str, type[CongestionControl] | str | Path] | None = None,
         **more: Unpack[FurtherOptions],
     ) -> RunResult:
-        """Runs the study; the arguments are those of `cwndlab.run`.
+        """Runs the study; `cwndlab.run` has the same arguments.
 
         >>> study.run("results", replicates=3).report.name
         'report.html'
 
         Args:
-            out: folder for records, verdicts and the report; without it everything stays in memory.
+            out: folder for records, verdicts and the report; without it, the results are only in memory.
             options: how to run; default: in memory, on all processors.
             changes: axes to restrict and keys to change, as in `set`.
             cc: congestion controls of your own, as in `cwndlab.run`.
-            more: fields of `RunOptions` by their names.
+            more: fields of `RunOptions` by name.
 
         Returns:
             The results; runs that failed are listed in `failures`.
@@ -374,7 +374,7 @@ class Study(StudySpec):
             OutputError: this installation lacks the engine for pages.
 
         """
-        # Called by its name: the core does not import applications.
+        # Imported by name: the core must not depend on applications.
         page: ExplorePage = import_module("cwndlab.apps.explore.page").explore(self)
         return page
 
@@ -394,14 +394,14 @@ class Study(StudySpec):
         [('buffer=0.5', 0), ('buffer=2', 0)]
 
         Args:
-            out: folder for the results; without it everything stays in memory.
+            out: folder for the results; without it, the results are only in memory.
             options: how to run; default: in memory, on all processors.
             changes: axes to restrict and keys to change, as in `set`.
             cc: congestion controls of your own, as in `cwndlab.run`.
-            more: fields of `RunOptions` by their names.
+            more: fields of `RunOptions` by name.
 
         Returns:
-            An iterator. After its last replicate `result` is the `RunResult`; `close` stops the run.
+            An iterator. After the last replicate, its `result` is the `RunResult`; `close` stops the run.
 
         Raises:
             StudyError: the study or an option is wrong. Errors that end the run are raised by the iterator.
@@ -415,13 +415,13 @@ class Study(StudySpec):
 
 @check_arguments
 def open_results(folder: str | Path) -> RunResult:
-    """The results in a folder that `run` wrote. Does not lock the folder, and writes nothing.
+    """The results in a folder that `run` wrote. The folder is neither locked nor modified.
 
     >>> cwndlab.open_results("results").study.title
     'Two flows'
 
     Args:
-        folder: the `out` of that run.
+        folder: the argument `out` of that run.
 
     Returns:
         The results, as `run` returned them.

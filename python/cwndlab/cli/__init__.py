@@ -16,7 +16,7 @@ from .start import import_uncollected, leave, postpone, preload
 
 
 def _end(reason: str) -> None:
-    """Ends the process, which runs only this command: called if a call of the user's code does not return."""
+    """Reports a call of the user's code that does not return, and ends the process."""
     from .output import echo
 
     echo(f"error: {reason}", err=True)
@@ -30,12 +30,12 @@ def _end_interrupted() -> NoReturn:
 
 
 def app(args: Sequence[object] | None = None, **options: Any) -> Any:
-    """Runs a command line, by default the process's; prints cwndlab's own errors without a traceback."""
+    """Runs a command line, by default that of the process. Prints cwndlab's errors without a traceback."""
     words = sys.argv[1:] if args is None else [str(word) for word in args]
-    # To find plugins, pydantic would read the metadata of every installed package; commands need no plugins.
+    # pydantic would search the metadata of all installed packages for plugins, which commands do not use.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    postpone("importlib.metadata", "entry_points")  # pydantic imports it for these plugins
-    # The runs use all processors already; numpy would start a thread for each, which spins for some 40 ms.
+    postpone("importlib.metadata", "entry_points")  # pydantic imports it to search for plugins
+    # The runs use all processors; numpy would also start a thread for each, which spins for 40 ms.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         if words[:1] == ["run"]:
@@ -58,25 +58,25 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
         sys.excepthook = sys.__excepthook__
         echo(f"error: {error.text}", err=True)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:  # during imports: a command handles its own
+    except KeyboardInterrupt:  # during imports; commands handle later interrupts
         _end_interrupted()
     except BrokenPipeError:  # `cwndlab trace … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
-    except OSError as error:  # a name that is too long, a file without permission to read
+    except OSError as error:  # such as a name that is too long, or an unreadable file
         if error.filename is None and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise
         sys.excepthook = sys.__excepthook__
         sys.stderr.write(f"error: {str(error.filename or 'output')[:200]}: {error.strerror}\n")
         sys.exit(2)
     except Exception as error:
-        # pydantic turns an interrupt while it builds a validator into an error that ends with its name.
+        # pydantic turns an interrupt in a validator's construction into an error that ends with its name.
         if not str(error).rstrip(": \n").endswith(KeyboardInterrupt.__name__):
             raise
         _end_interrupted()
     finally:
         if args is not None:
-            gc.unfreeze()  # the caller's process continues, and its garbage must be collected
+            gc.unfreeze()  # the caller's process continues, so its garbage must be collected again
 
 
 def main() -> NoReturn:
@@ -86,7 +86,7 @@ def main() -> NoReturn:
         app()
     except SystemExit as end:
         code = end.code
-    with suppress(OSError):  # output cannot be written: `sys.exit` reports that
+    with suppress(OSError):  # output cannot be written; `sys.exit` reports it
         if isinstance(code, int):
             leave(code)
     sys.exit(code)  # type: ignore[arg-type]

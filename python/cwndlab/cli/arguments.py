@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share, and loading the study that they name."""
+"""Options and arguments that several commands share; loads the study that they name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def parse_option(text: str, parse: Callable[[str], T], option: str) -> T:
-    """An option's value, parsed; a ValueError becomes a StudyError that names the option."""
+    """The parsed value of an option; a ValueError becomes a StudyError that names the option."""
     try:
         return parse(text)
     except ValueError as error:
@@ -32,7 +32,7 @@ def parse_option(text: str, parse: Callable[[str], T], option: str) -> T:
 
 
 def studies(incomplete: str) -> list[str]:
-    """The shipped studies whose names begin with `incomplete`, for the shell's completion."""
+    """The shipped studies whose names begin with `incomplete`, for completion in the shell."""
     from cwndlab.study.document import shipped_studies
 
     return [name for name in shipped_studies() if name.startswith(incomplete)]
@@ -46,12 +46,12 @@ def cc_names(incomplete: str) -> list[str]:
 
 
 def set_words(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Completions of `--set`: the study's axes, parameters and keys; after the =, the values of an axis."""
+    """Completions of `--set`: the study's axes, parameters and keys; after "=", the values of an axis."""
     from cwndlab.api import Study
     from cwndlab.study.values import text
 
     try:
-        # While an option lacks its value, typer has not yet assigned the arguments to their names.
+        # While an option lacks its value, typer has not yet parsed the arguments.
         study = Study.load(ctx.params.get("study") or next(iter(ctx.args), ""))
     except CwndlabError:
         return []
@@ -79,7 +79,7 @@ SetOption = Annotated[
         autocompletion=set_words,
     ),
 ]
-#: In `--set a=1 b=2` the option takes one change only; the words after it are arguments, and changes too.
+#: In `--set a=1 b=2`, the option takes only the first change; the other words are arguments.
 MoreSets = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", hidden=True)]
 SeedOption = Annotated[
     int | None, typer.Option(min=0, help="seed of all random streams; default: the study's")
@@ -184,7 +184,7 @@ def _size(text: str) -> int:
     return parse_option(text, parse_bytes, "--max-memory")
 
 
-#: The command-line option of each field of `RunOptions`.
+#: Field of `RunOptions` -> its command-line option.
 RUN_OPTIONS: dict[str, Any] = {
     "replicates": ReplicatesOption,
     "seed": SeedOption,
@@ -200,14 +200,14 @@ RUN_OPTIONS: dict[str, Any] = {
     "max_events": EventsOption,
     "max_memory_bytes": MemoryOption,
 }
-#: Converts the text of an option to its field's type, where the two differ.
+#: Field of `RunOptions` -> the function that converts its option's text, if their types differ.
 _READ: dict[str, Callable[[Any], object]] = {"until": _share, "max_memory_bytes": _size}
 
 
 def takes_run_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorates a command: replaces its parameter `options` by options for these fields of `RunOptions`.
+    """Decorates a command: replaces its parameter `options` by options for fields of `RunOptions`.
 
-    Without names, these are all fields.
+    `names` are the fields; by default all.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -234,9 +234,9 @@ def takes_run_options(*names: str) -> Callable[[Callable[..., None]], Callable[.
 
 
 def reject_options(ctx: typer.Context, what: str, applicable: Collection[str]) -> None:
-    """StudyError for the first given option of a command that is not `applicable` to `what`."""
+    """StudyError for the first option given to a command that is not `applicable` to `what`."""
     for parameter in ctx.command.params:
-        # `more` has the words after `--set a=1`, which are changes of the study, too (`MoreSets`).
+        # `more` has the words after `--set a=1`, which are also changes of the study (`MoreSets`).
         option = "--set" if parameter.name == "more" else parameter.opts[-1]
         if not option.startswith("--") or option in applicable:
             continue
@@ -246,7 +246,7 @@ def reject_options(ctx: typer.Context, what: str, applicable: Collection[str]) -
 
 
 def parse_limits(given: list[str] | None, backend: str) -> list[str]:
-    """The changes of the study that `--limit` makes: max-lateness=20ms becomes limits.max_lateness=20ms."""
+    """The changes of the study for `--limit`: max-lateness=20ms becomes limits.max_lateness=20ms."""
     if given and backend == "simulator":
         raise StudyError(
             "the simulator has no limits of validity", key="--limit", right="--backend linux too"
@@ -261,14 +261,14 @@ def parse_limits(given: list[str] | None, backend: str) -> list[str]:
 
 
 def several_kernels(options: RunOptions) -> tuple[RunOptions, list[str]]:
-    """The options without several kernels (`--kernel 6.12,7.3`), and these as a change of the study."""
+    """The options without a list of kernels (`--kernel 6.12,7.3`), and the list as a change of the study."""
     if options.backend != "linux-virtual" or options.kernel is None or "," not in options.kernel:
         return options, []
     return replace(options, kernel=None), [f"run.kernel={options.kernel}"]
 
 
 def parse_changes(given: Iterable[str]) -> dict[str, str]:
-    """Keys and values from texts such as "iw=4"; StudyError for a text without key or "="."""
+    """Key -> value, from texts such as "iw=4"; StudyError for a text without a key or "="."""
     wanted: dict[str, str] = {}
     for change in given:
         for piece in _split_changes(change):
@@ -282,9 +282,9 @@ def parse_changes(given: Iterable[str]) -> dict[str, str]:
 
 
 def _split_changes(change: str) -> list[str]:
-    """The changes in one option: a comma before "KEY=" begins the next, so "variant=sack,iw=1,4" has two.
+    """Splits an option into changes at commas before "KEY=": "variant=sack,iw=1,4" has two changes.
 
-    A comma inside brackets or quotes belongs to a value.
+    Commas inside brackets or quotes belong to a value.
     """
     pieces, begin = [], 0
     for comma in re.finditer(r",(?=\s*[A-Za-z_][\w.+-]*\s*=)", change):
@@ -304,7 +304,7 @@ def load(
     cc: Sequence[str] | None = None,
     metrics: Sequence[str] | None = None,
 ) -> Study:
-    """Loads a study by its name or file, with the user's own metrics, congestion controls and changes."""
+    """Loads a study by name or file, with the user's own metrics and congestion controls, and changes."""
     from cwndlab.api import Study
 
     if metrics:
@@ -322,7 +322,7 @@ def load(
 
 
 def one_cell(study: Study, options: RunOptions) -> OneCell:
-    """The first cell of a study, ready to run with these options. If there are others, prints a note."""
+    """The first cell of a study, checked for these options. Prints a note if there are other cells."""
     from cwndlab.results.execution import find_kernel_executor
     from cwndlab.runs.backend_check import check_backend
     from cwndlab.runs.single_run import OneCell

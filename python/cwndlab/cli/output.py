@@ -1,4 +1,4 @@
-"""What commands print."""
+"""Output of commands on the terminal."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def printable(text: str) -> str:
-    """The text with control characters replaced: a study's title must not control the terminal."""
+    """The text with control characters replaced, so that a study's title cannot control the terminal."""
     return "".join(
         c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf") else "\ufffd" for c in text
     )
 
 
-#: The largest number of cells that `check` compiles. Each takes milliseconds; the answer should take seconds.
+#: The most cells that `check` compiles: each takes milliseconds, and `check` should take seconds.
 MOST_CELLS = 500
 
 
@@ -37,7 +37,7 @@ def echo_json(data: object) -> None:
 
 
 def progress(quiet: bool, indent: str = "") -> AbstractContextManager[Progress]:
-    """The display while a study runs: a bar on a terminal, otherwise occasional lines; none if `quiet`."""
+    """The display of a study's progress: a bar on a terminal, else occasional lines; none if `quiet`."""
     from cwndlab.runs.progress import Bar, Lines, Progress
 
     if quiet:
@@ -48,13 +48,13 @@ def progress(quiet: bool, indent: str = "") -> AbstractContextManager[Progress]:
 
 
 def estimate_text(value: float, low: float, high: float, unit: str) -> str:
-    """A number with its unit as text, and with its interval if there is one."""
+    """A number with its unit as text, and with its interval if that is finite."""
     bounded = math.isfinite(low) and math.isfinite(high)
     interval = f" ({low:.4g} to {high:.4g})" if bounded else ""
     return f"{value:.4g}{interval} {unit}"
 
 
 def columns(rows: list[tuple[str, str]]) -> str:
-    """A line for each name, with its description in a second column."""
+    """Lines of names, with their descriptions in a second column."""
     width = 2 + max((len(name) for name, _ in rows), default=0)
     return "\n".join(f"{name:<{width}}{words}".rstrip() for name, words in rows)

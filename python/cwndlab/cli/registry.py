@@ -12,7 +12,7 @@ from cwndlab.base.errors import ExtraError
 from .output import echo
 
 _APPS, _LINUX = "cwndlab.apps", "cwndlab_linux"
-#: Module and function of each command, in the order of the help. A command imports only its own module.
+#: Command -> its module and function, in the order of the help. Only that module is imported.
 _COMMANDS = {
     "list": f"{_APPS}.reference.command:list_studies",
     "new": f"{_APPS}.new.command:new",
@@ -49,7 +49,7 @@ def _installed(home: str) -> bool:
 
 
 def command_line(words: Sequence[str] = ()) -> typer.Typer:
-    """The command line: with all commands, or only with the command that the first word names."""
+    """The command line with all commands, or only with the command that the first word names."""
     called = words[0] if words else None
     if called in _COMMANDS and not _installed(_COMMANDS[called]):
         raise ExtraError(f"cwndlab {called}", "cwndlab-linux", "linux")

@@ -78,7 +78,7 @@ def run(
 
 
 class _Printer(NamedTuple):
-    """Prints what `cwndlab run` reports, by its options."""
+    """Prints the messages and results of `cwndlab run`."""
 
     began: float
     backend: str
@@ -87,7 +87,7 @@ class _Printer(NamedTuple):
     json: bool
 
     def results(self, result: "RunResult") -> None:
-        """Prints warnings and numbers."""
+        """Prints warnings and numbers, as far as the options require."""
         from . import summary
 
         for line in result.campaign.damaged:
@@ -113,7 +113,7 @@ class _Printer(NamedTuple):
             summary.show(result, time.monotonic() - self.began)
 
     def end(self, result: "RunResult", out: str | Path | None) -> None:
-        """Prints what follows once the report is written: its path, or the results as JSON."""
+        """Prints the report's path, or the results as JSON, when the report is written."""
         from . import summary
 
         if self.json:
@@ -123,7 +123,7 @@ class _Printer(NamedTuple):
 
 
 def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bool) -> None:
-    """Runs the study; prints results as soon as they are known, before figures are drawn."""
+    """Runs the study; prints results when they are known, before figures are drawn."""
     from cwndlab.results.execution import run_study
 
     from .summary import failed_claims
@@ -140,7 +140,7 @@ def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bo
         printed = True
         display.close()
         printer.results(result)
-        drawing.enter_context(without_collection())  # imports, and a page's parts, leave no garbage
+        drawing.enter_context(without_collection())  # imports, and a page's parts, make no garbage
 
     try:
         with drawing, display:
@@ -152,7 +152,7 @@ def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bo
         kept = f"finished runs are kept in {options.out}"
         echo(f"stopped; {kept}: run the same command again to continue", err=True)
         raise typer.Exit(130) from None
-    if not printed:  # no run gave a number, so no report was written
+    if not printed:  # no run gave a number, so there is no report
         results(result)
     printer.end(result, options.out)
     if result.failures:
@@ -187,7 +187,7 @@ def _note_excess(plan: "Plan", options: RunOptions, shown: Progress) -> None:
 
 
 def _print_failures(failures: Sequence["Failure"]) -> None:
-    """Prints one failure for each of the first ten reasons, and what to do."""
+    """Prints one failure for each of the first ten reasons, with the remedies."""
     reasons = Counter(failure.reason for failure in failures)
     first = {failure.reason: failure for failure in reversed(failures)}
     for reason in list(reasons)[:10]:

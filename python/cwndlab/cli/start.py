@@ -1,7 +1,4 @@
-"""What makes commands faster.
-
-No garbage collection at the start; libraries loaded in advance or on first use; an exit that frees no memory.
-"""
+"""Faster commands: no garbage collection at first, libraries loaded early or late, a fast exit."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from typing import Any, NoReturn
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Disables garbage collection within the block."""
+    """Disables garbage collection in the block."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -33,10 +30,10 @@ def without_collection() -> Iterator[None]:
 
 @contextmanager
 def import_uncollected() -> Iterator[None]:
-    """Disables garbage collection within the block, and exempts what was imported from later collections.
+    """Disables garbage collection in the block, and exempts the imported objects from later collections.
 
-    The user's own modules must be imported outside the block: those made with nanobind would report leaks at
-    the end of the process.
+    The user's own modules must be imported outside the block: modules made with nanobind would report leaks
+    when the process ends.
     """
     with without_collection():
         yield
@@ -44,13 +41,13 @@ def import_uncollected() -> Iterator[None]:
 
 
 def postpone(name: str, function: str) -> None:
-    """Replaces a module by a stand-in, which imports it when `function` or another name in it is used."""
+    """Replaces a module by a stand-in that imports the module when `function` or another name is used."""
     if name in sys.modules:
         return
     stand_in = ModuleType(name)
 
     def load(attribute: str) -> Any:
-        if attribute.startswith("__"):  # looked up by `import` itself
+        if attribute.startswith("__"):  # the import system looks these up
             raise AttributeError(attribute)
         if sys.modules.get(name) is stand_in:
             del sys.modules[name]
@@ -67,7 +64,7 @@ def postpone(name: str, function: str) -> None:
 def preload(package: str, module: str) -> threading.Thread | None:
     """Loads the libraries of a package's compiled module in the background, without importing it.
 
-    An import holds Python's lock while it loads them (30 ms for pyarrow); ctypes releases the lock.
+    An import holds Python's lock for the 30 ms that pyarrow's take; ctypes releases the lock.
     """
     spec = PathFinder.find_spec(package)
     compiled = spec and PathFinder.find_spec(f"{package}.{module}", spec.submodule_search_locations)
@@ -80,12 +77,12 @@ def preload(package: str, module: str) -> threading.Thread | None:
 
 
 def _load(library: str) -> None:
-    with suppress(OSError):  # the import reports what is wrong
+    with suppress(OSError):  # the import reports the error
         ctypes.CDLL(library)
 
 
 def leave(code: int) -> NoReturn:
-    """Ends the process as Python does, but does not free its memory, which takes 5 % of a short command.
+    """Ends the process as Python does, but without freeing its memory (5 % of a short command's time).
 
     Waits for threads, calls the functions registered with `atexit`, and flushes output.
     """

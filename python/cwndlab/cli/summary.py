@@ -1,4 +1,4 @@
-"""What `cwndlab run` prints at its end."""
+"""The output of `cwndlab run` after the last run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def failed_claims(result: RunResult) -> list[str]:
-    """The claims with the verdict `fails`."""
+    """The ids of the claims with the verdict `fails`."""
     return (
         []
         if result.folder is None
@@ -27,7 +27,7 @@ def failed_claims(result: RunResult) -> list[str]:
 
 
 def summary(result: RunResult, seconds: float) -> dict[str, Any]:
-    """What `cwndlab run` reports at its end, as data for JSON; `seconds` is the time of the whole command."""
+    """A summary of a run as data for JSON; `seconds` is the time of the whole command."""
     folder = result.folder
     verdicts, claims = (
         ({}, {})
@@ -51,7 +51,7 @@ def summary(result: RunResult, seconds: float) -> dict[str, Any]:
 
 
 def show(result: RunResult, seconds: float) -> None:
-    """Prints the outcome in a few lines."""
+    """Prints the summary of a run in a few lines."""
     data = summary(result, seconds)
     cells = count_text(data["cells"], "cell")
     if result.campaign.performed:
@@ -73,13 +73,13 @@ def _counts(tally: Mapping[str, int]) -> str:
 
 
 def estimates(result: RunResult) -> None:
-    """Prints every number with its interval."""
+    """Prints all estimates with their intervals."""
     for number in result.estimates.numbers:
         words = estimate_text(number.value, number.ci_low, number.ci_high, number.unit)
         echo(f"{number.cell}  {number.quantity}: {words}")
 
 
 def as_json(result: RunResult, seconds: float) -> None:
-    """Prints the outcome of a run and all its estimates as JSON."""
+    """Prints the summary of a run and all its estimates as JSON."""
     rows = [plain_row(row) for row in result.estimates.to_pylist()]
     echo_json({**summary(result, seconds), "estimates": rows})

@@ -1,4 +1,4 @@
-"""Runs a study and returns its results; called by `cwndlab.run` and the command line."""
+"""Runs a study and returns its results; used by `cwndlab.run` and the command line."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from cwndlab.study.study_spec import StudySpec
 
 
-#: Called with each finished replicate: its cell, its number and its values.
+#: A function that is called with cell, number and values of each finished replicate.
 Finished = Callable[[str, int, Mapping[str, Value]], None]
 
 
@@ -62,10 +62,10 @@ def run_study(
     judged: Callable[[RunResult], None] = lambda result: None,
     **more: Unpack[OptionFields],
 ) -> RunResult:
-    """Runs a study; `more` are fields of the options by their names, None where not given.
+    """Runs a study; `more` are fields of the options by name, None for those not given.
 
-    `planned` is called before the first run, `finished` with each replicate, `judged` once verdicts.csv and
-    claims.csv are written, before the figures of the report are drawn.
+    `planned` is called before the first run, `finished` with each replicate, and `judged` when verdicts.csv
+    and claims.csv are written, before the report's figures are drawn.
     """
     options = chosen_options(options, more)
     plan = checked_plan(study, options)
@@ -74,14 +74,14 @@ def run_study(
 
 
 def checked_plan(study: StudySpec, options: RunOptions) -> Plan:
-    """The plan of a study, compiled and checked; StudyError if a run with these options is not possible."""
+    """The plan of a study, compiled and checked; StudyError if a run with these options is impossible."""
     plan = sound_plan(study, options)
     check_backend(plan, options)
     return plan
 
 
 def sound_plan(study: StudySpec, options: RunOptions) -> Plan:
-    """The plan of a study, with all checks that do not depend on the backend; StudyError if one fails."""
+    """The plan of a study, checked except for the backend; StudyError if a check fails."""
     stop_loading()
     plan = make_plan(study, replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
     plan.check()
@@ -92,7 +92,7 @@ def sound_plan(study: StudySpec, options: RunOptions) -> Plan:
 def check_outputs(plan: Plan) -> None:
     """StudyError for a table, figure or claim that the study's cells cannot show.
 
-    If the plan is restricted to some cells, those of the whole study are checked.
+    If the plan is restricted to some cells, the check uses those of the whole study.
     """
     study = plan.study
     if study.document.chosen:
@@ -110,7 +110,7 @@ def run_plan(
     finished: Finished | None = None,
     judged: Callable[[RunResult], None] = lambda result: None,
 ) -> RunResult:
-    """Runs a plan that `checked_plan` made with these options."""
+    """Runs a plan that `checked_plan` returned for these options."""
     began = datetime.now(UTC)
     study = plan.study
     shared = _open_shared_store(options, study)
@@ -150,14 +150,14 @@ def run_plan(
 
 
 def gather_results(campaign: Campaign, folder: Path | None = None) -> RunResult:
-    """The results of a campaign that was run now, or opened from its folder."""
+    """The results of a campaign that has run, or was opened from its folder."""
     records = RecordTables([cell.id for cell in campaign.plan.cells], campaign)
     results, choices = campaign.results(), campaign.variations()
     return RunResult(campaign.plan, results, records, campaign, campaign.failures, choices, folder)
 
 
 def _shown_budgets(plan: Plan) -> Mapping[str, Collection[str]]:
-    """What the figures of kind "budget" split into parts of time, by cell: "page", "connection", …"""
+    """Cell -> the kinds of objects ("page", "connection", …) whose time budgets figures show."""
     if not any(figure.kind == "budget" for figure in plan.study.outline.figures):
         return {}
     shown: Mapping[str, Collection[str]]
@@ -173,7 +173,7 @@ def _run_into(
     began: datetime,
     judged: Callable[[RunResult], None],
 ) -> RunResult:
-    """Runs into a folder and writes its report, unless the folder has the report of the same inputs."""
+    """Runs into a folder and writes the report, unless the folder has the report of the same inputs."""
     study = campaign.plan.study
     inputs = folders.inputs(campaign, folder) if kernel is None else ""
     finished_before = bool(inputs) and folders.has_report_for(folder, inputs)
@@ -184,7 +184,7 @@ def _run_into(
     try:
         campaign.run()
     finally:
-        # `Commit` forks git, and until git runs, the forked process also holds the store's lock.
+        # `Commit` forks git; until git runs, the forked process also holds the store's lock.
         if commit is not None:
             commit.wait()
     result = gather_results(campaign, folder)
@@ -206,7 +206,7 @@ def _run_into(
 
 
 def _open_shared_store(options: RunOptions, study: StudySpec) -> SharedStore | None:
-    """The shared store of `--store`, made if it is new; StudyError if processes cannot share it."""
+    """The shared store of `--store`, created if it is new; StudyError if processes cannot share it."""
     if options.store is None:
         return None
     if (options.cluster is not None or _has_own_code(study)) and str(options.store).startswith("memory:"):
@@ -254,7 +254,7 @@ def _provenance(
 
 
 def report_again(folder: Path, *, pictures: bool = False) -> Path:
-    """Writes the report of a finished run again and returns its path; `pictures` adds PDF and PNG files.
+    """Rewrites the report of a finished run and returns its path; `pictures` adds PDF and PNG files.
 
     OutputError if the folder has no results, or if runs of another version would have to be repeated.
     """
@@ -277,13 +277,13 @@ def _executor(options: RunOptions, study: StudySpec, progress: Progress) -> Exec
 
 
 def _has_own_code(study: StudySpec) -> bool:
-    """Whether runs call the user's own code and can do so in other processes; metrics of notebooks cannot."""
+    """Whether runs call the user's own code and can do so in other processes, unlike metrics of notebooks."""
     own = own_code(quantity.metric for quantity in study.outline.quantities)
     return bool(study.laws) or (bool(own) and all(code.whole for code in own))
 
 
 def find_kernel_executor(options: RunOptions, plan: Plan) -> KernelExecutor | None:
-    """The executor that runs the cells of a plan on a kernel; None for the simulator."""
+    """The executor that runs a plan's cells on a kernel; None for the simulator."""
     if options.backend == "simulator":
         return None
     return kernels().executor(options, plan)
@@ -307,16 +307,16 @@ def _rule(study: StudySpec, plan: Plan, until: float | None) -> StoppingRule | N
 
 
 class ComparedKernel(Protocol):
-    """A kernel's results next to the simulator's, as `apps/twin` compares them."""
+    """A comparison of a kernel's results with the simulator's, made by `apps/twin`."""
 
     def draw(self) -> Sequence[Drawing]:
-        """The study's figures, each with the numbers of the kernel and of the simulator."""
+        """The study's figures with the numbers of both the kernel and the simulator."""
 
     def save(self, directory: Path) -> None:
         """Writes agreement.csv."""
 
     def view(self) -> TwinView:
-        """The comparison as the report shows it; may simulate some runs again."""
+        """The comparison for the report; may simulate some runs again."""
 
 
 def write_report(
@@ -329,8 +329,8 @@ def write_report(
 ) -> Path:
     """Writes verdicts, figures and the report of a run into its folder, and returns the report's path.
 
-    May first run cells on the simulator: for a kernel's runs, and for figures of time budgets or over time.
-    `content` is that of provenance.json; `on_verdicts` is called once the verdicts are written.
+    May run cells in the simulator first: to compare with a kernel, and for figures of time budgets or over
+    time. `content` is that of provenance.json; `on_verdicts` is called when the verdicts are written.
     """
     study, folder = campaign.plan.study, result.folder
     assert folder is not None
@@ -361,7 +361,7 @@ def write_report(
 
 
 def _find_twin(campaign: Campaign, result: RunResult, judged: judge.Judged) -> ComparedKernel | None:
-    """The simulator's results next to a kernel's; None for other runs, or if the simulator has none."""
+    """The simulator's counterpart of a kernel's runs; None for other runs, or plans it cannot run."""
     if not campaign.backend or campaign.plan.needs_kernel:
         return None
     twin: ComparedKernel | None = import_module("cwndlab.apps.twin.kernel_twin").simulate_twin(result, judged)
@@ -369,7 +369,7 @@ def _find_twin(campaign: Campaign, result: RunResult, judged: judge.Judged) -> C
 
 
 def _differences(judged: judge.Judged, result: RunResult) -> DifferencesView:
-    """Possible explanations of differences from published numbers, as the report shows them."""
+    """Possible explanations of differences from published numbers, for the report."""
     if not judged.judgements and not result.variations:
         return DifferencesView()
     explain = import_module("cwndlab.apps.reproduction.differences").view
@@ -378,7 +378,7 @@ def _differences(judged: judge.Judged, result: RunResult) -> DifferencesView:
 
 
 def find_windows(campaign: Campaign, results: Results) -> dict[tuple[str, str], tuple[float, float]]:
-    """For each cell and quantity with a metric, start and end (s) of the window that is measured."""
+    """(cell, quantity) -> start and end (s) of the measured window, for quantities with a metric."""
     windows = {}
     for quantity in campaign.plan.study.outline.quantities:
         for cell in results.cells if quantity.metric is not None else ():
@@ -388,6 +388,6 @@ def find_windows(campaign: Campaign, results: Results) -> dict[tuple[str, str], 
 
 
 def _find_live_view(result: RunResult, judged: judge.Judged, content: Mapping[str, Any]) -> LiveView:
-    """The cells that the report's page can run, or why it can run none."""
+    """The cells that the report's page can simulate, or the reason why it cannot."""
     view: LiveView = import_module("cwndlab.apps.live.runnable").live_view(result, judged, content)
     return view

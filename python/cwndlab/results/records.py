@@ -1,4 +1,4 @@
-"""The record tables of a study's runs: by table, cell and replicate, with names in place of indices."""
+"""The record tables of a study's runs, by table, cell and replicate, with names instead of indices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cwndlab.runs.single_run import Recorded, with_probes
 
 from .result_folder import with_cell
 
-#: For each table that a probe fills, the changes of the scenario's probes that switch the table on.
+#: Record table -> a function of the scenario that returns the probes for recording the table.
 PROBES: dict[str, Callable[[Mapping[str, Any]], Mapping[str, object]]] = {
     "cwnd": lambda scenario: {"cwnd": True},
     "queues": lambda scenario: {"queues": [bottleneck(scenario["links"])]},
@@ -46,7 +46,7 @@ class RecordTables(Mapping[str, pa.Table]):
     """
 
     def __init__(self, cells: Sequence[str], source: Recorded) -> None:
-        """`source` has the tables of each replicate of the cells."""
+        """`source` has the record tables of the cells' replicates."""
         self._cells = cells
         self._made: dict[tuple[str, int], pa.Table] = {}
         self.source = source
@@ -60,7 +60,7 @@ class RecordTables(Mapping[str, pa.Table]):
         return iter(sorted({name for name, table in recorded if name not in PROBES or table.num_rows}))
 
     def __contains__(self, name: object) -> bool:
-        """Whether the table was recorded; simulates nothing."""
+        """Whether the table was recorded; does not simulate a run."""
         return name in set(self)
 
     def __len__(self) -> int:
@@ -81,14 +81,14 @@ class RecordTables(Mapping[str, pa.Table]):
 
     @check_arguments
     def __call__(self, name: str, *, cell: str | None = None, replicate: int = 0) -> pa.Table:
-        """A record table of one replicate of each selected cell.
+        """The record table of one replicate of each selected cell.
 
         >>> run.sel(buffer=2).records("connections", replicate=1).column("flow").to_pylist()
         ['cubic', 'bbr1']
 
         Args:
             name: "connections", "objects", "links", "cwnd", "queues", "segments", "limits", …
-            cell: the name of a single cell (`run.cells` lists them); `run.sel` selects by axes.
+            cell: the id of a single cell (`run.cells` lists them); `run.sel` selects by axes.
             replicate: the replicate's number, from 0.
 
         Returns:
@@ -96,7 +96,7 @@ class RecordTables(Mapping[str, pa.Table]):
 
         Raises:
             NotFoundError: there is no such table, cell or replicate.
-            OutputError: a run is not kept and cannot be simulated again.
+            OutputError: the run was not kept and cannot be simulated again.
 
         """
         if cell is not None:
@@ -109,7 +109,7 @@ class RecordTables(Mapping[str, pa.Table]):
         return self._made[name, replicate]
 
     def read_cell(self, name: str, cell: str, replicate: int) -> pa.Table:
-        """The table of one replicate of a cell, without a column `cell`."""
+        """The record table of one replicate of a cell, without the column `cell`."""
         if name == "budget":
             time_budgets = import_module("cwndlab.apps.diagnosis.time_budgets")
             table: pa.Table = time_budgets.budget_table(self.source, cell, replicate)
@@ -123,7 +123,7 @@ class RecordTables(Mapping[str, pa.Table]):
         return with_names(tables[name], tables.get("connections"), scenario)
 
     def only_cell(self) -> str:
-        """The name of the only selected cell; NotFoundError if several are selected."""
+        """The id of the only selected cell; NotFoundError if several are selected."""
         if len(self._cells) > 1:
             raise NotFoundError(
                 f"{len(self._cells)} cells are selected; select one by axes, run.sel({{AXIS: VALUE, …}}), or "
@@ -137,7 +137,7 @@ def _cells_text(cells: Sequence[str]) -> str:
 
 
 def with_names(table: pa.Table, connections: pa.Table | None, scenario: Mapping[str, Any]) -> pa.Table:
-    """The table with names of flows and links instead of indices; from `connection` alone, it gets `flow`."""
+    """The table with names of flows and links instead of indices. A column `connection` alone adds `flow`."""
     flows = [str(entry["name"]) for entry in scenario["traffic"]]
     links = [str(link["name"]) for link in scenario["links"]]
     columns = table.column_names
@@ -157,7 +157,7 @@ def with_names(table: pa.Table, connections: pa.Table | None, scenario: Mapping[
 
 
 def rows_of_flow(table: pa.Table, flow: str | None) -> pa.Table:
-    """The rows of a flow, by its name or that of an instance; NotFoundError names the nearest."""
+    """The rows of a flow or of one instance, by name (None: all); NotFoundError for an unknown name."""
     if flow is None:
         return table
     column = table.column("flow")
@@ -167,7 +167,7 @@ def rows_of_flow(table: pa.Table, flow: str | None) -> pa.Table:
 
 
 def _words(indices: pa.Array | pa.ChunkedArray, words: list[str]) -> pa.Array:
-    """A dictionary column: for each index its word."""
+    """A dictionary column with the word for each index."""
     if isinstance(indices, pa.ChunkedArray):
         indices = indices.combine_chunks()
     return pa.DictionaryArray.from_arrays(indices.cast(pa.int32()), pa.array(words, pa.string()))

@@ -1,6 +1,6 @@
 """The results of a study: statistics, records, figures.
 
-Modules that draw or explain are imported only when called, because most runs never need them.
+Modules that draw or explain are imported when they are used, because most runs never need them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cwndlab.study.study_spec import StudySpec
 
 
-#: Attributes that `RunResult` had in earlier versions, and what to write instead.
+#: Attributes of `RunResult` in earlier versions, with the remedy for each.
 _FORMER = {
     "table": "every value is in the table `values`",
     "keys": "write list(run), or run.quantities for their units",
@@ -57,18 +57,18 @@ class RunResult:
     plan: Plan
     results: Results
     records: RecordTables
-    #: The campaign that ran: counts the replicates that it ran and those that were stored before.
+    #: The campaign of the runs, with the numbers of replicates that it ran and that were already stored.
     campaign: Campaign
-    #: Runs that failed; the results are those of the others.
+    #: The runs that failed; the results are those of the other runs.
     failures: list[Failure]
     #: The results with each choice of `--sensitivity` that was run.
     variations: list[Variation]
-    #: The result folder; None if everything stayed in memory.
+    #: The result folder; None if the results are only in memory.
     folder: Path | None = None
     report: Path | None = None
-    #: If these are a kernel's results, the simulator's of the same plan, for the report.
+    #: For a kernel's results, the simulator's results of the same plan, for the report; else None.
     simulated: Results | None = None
-    #: The results of all cells, if `sel` selected some; otherwise None.
+    #: The results of all cells if `sel` selected some; else None.
     of_all_cells: Results | None = None
 
     @property
@@ -86,17 +86,17 @@ class RunResult:
 
     @property
     def axes(self) -> dict[str, list[Scalar]]:
-        """The axes of the selected cells, each with its values."""
+        """The axes of the selected cells, with their values."""
         return {name: list(values) for name, values in self.results.axes.items()}
 
     @property
     def quantities(self) -> dict[str, str]:
-        """The quantities, each with its unit."""
+        """The quantities, with their units."""
         return {name: info.unit for name, info in self.results.labels.quantities.items()}
 
     @property
     def cells(self) -> pa.Table:
-        """The selected cells: column `cell` (the name, as in the tables of records) and one for each axis."""
+        """The selected cells: column `cell` (the id, as in tables of records) and a column for each axis."""
         return self._tables.cells()
 
     @check_arguments
@@ -109,7 +109,7 @@ class RunResult:
         Args:
             axes: for each axis a value as in `study.set` (10, "10Mbps"), several values in a list or an
                 array, or a range of numbers, `slice(1, 4)`. None selects the cells without the axis.
-            more: the same as keywords; `cell` selects by the names of cells.
+            more: axes as keywords; `cell` selects by the ids of cells.
 
         Returns:
             The results of only these cells; `axes` has the remaining values.
@@ -136,7 +136,7 @@ class RunResult:
 
     @check_arguments
     def estimate(self, quantity: str) -> Estimate:
-        """The estimate of one quantity in the one selected cell.
+        """The estimate of one quantity in the only selected cell.
 
         >>> share = run.sel(buffer=2).estimate("share_bbr1")
         >>> share.unit, share.ci_low <= share.value <= share.ci_high
@@ -150,7 +150,7 @@ class RunResult:
 
         Raises:
             NotFoundError: there is no such quantity, or several cells are selected.
-            ArgumentError: the quantity has many values for each run; `samples` has them.
+            ArgumentError: the quantity has many values for each run; `samples` returns them.
 
         """
         check_quantity(self.results, quantity, many=False)
@@ -172,7 +172,7 @@ class RunResult:
     def sensitivity(self) -> Estimates:
         """The estimates with each choice of `--sensitivity` that was run; `choice` and `setting` name it.
 
-        Has only the selected cells that a choice changes; the others are as in `estimates`.
+        There are rows only for selected cells that a choice changes; for other cells, see `estimates`.
         """
         return self._tables.under(self.variations)
 
@@ -190,7 +190,7 @@ class RunResult:
 
     @check_arguments
     def samples(self, quantity: str) -> pa.Table:
-        """The values of a quantity with one for each page, packet or other object, in each selected cell.
+        """The values of a list quantity, one for each page, packet or other object, in each selected cell.
 
         >>> web.samples("page_delays").column_names[-5:]
         ['replicate', 'index', 'quantity', 'unit', 'value']
@@ -204,7 +204,7 @@ class RunResult:
 
         Raises:
             NotFoundError: there is no such quantity.
-            ArgumentError: the quantity is one number for each run; `values` has it.
+            ArgumentError: the quantity is one number for each run, which `values` has.
 
         """
         check_quantity(self.results, quantity, many=True)
@@ -212,7 +212,7 @@ class RunResult:
 
     @check_arguments
     def __getitem__(self, quantity: str) -> Samples:
-        """One quantity of the selected cells, to compare and compute with.
+        """One quantity of the selected cells, for selections, comparisons and arithmetic.
 
         >>> run["share"].sel(flow="bbr1").compare("ratio", to={"buffer": 0.5}).axes
         {'buffer': [2]}
@@ -226,7 +226,7 @@ class RunResult:
 
         Raises:
             NotFoundError: there is no such quantity.
-            ArgumentError: the quantity has many values for each run; `samples` has them.
+            ArgumentError: the quantity has many values for each run; `samples` returns them.
 
         """
         flows = group_flows(self.study.outline.quantities).get(quantity, {})
@@ -237,14 +237,14 @@ class RunResult:
         return Samples.from_results(self.results, quantity, flows)
 
     def __iter__(self) -> Iterator[str]:
-        """The names that `run[NAME]` takes; quantities measured for each flow share one name."""
+        """Yields the names that `run[NAME]` accepts; quantities measured for each flow share one name."""
         groups = group_flows(self.study.outline.quantities)
         names = {own: name for name, flows in groups.items() for own in flows.values()}
         infos = self.results.labels.quantities
         return iter(dict.fromkeys(names.get(own, own) for own, labels in infos.items() if not labels.many))
 
     def __contains__(self, quantity: object) -> bool:
-        """Whether there is a quantity `run[quantity]`."""
+        """Whether `run[quantity]` exists."""
         return quantity in (*self, *self.quantities)
 
     def compare(self, other: RunResult, kind: str = "difference") -> Estimates:
@@ -302,7 +302,7 @@ class RunResult:
         return self._tables.dataset({**study, "cwndlab_version": _core.version()})
 
     def widget(self) -> PageWidget:
-        """The report, in which cells can be run, as a widget for a notebook.
+        """The report as a widget for a notebook, in which cells can be simulated.
 
         >>> run.widget()  # doctest: +ELLIPSIS
         <...>
@@ -360,7 +360,7 @@ class RunResult:
     ) -> Diagnosis:
         """Explains what limited a sender at a moment and why, or the longest waits of a flow.
 
-        QUIC stacks do not report what they wait for; for these there is only a summary.
+        QUIC stacks do not report why they wait; for them, the diagnosis has only a summary.
 
         >>> [*run.sel(buffer=2).explain("cubic", longest=1).to_dict()]
         ['cause', 'waits_known', 'connections', 'waited_s', 'waits', 'notes']
@@ -382,14 +382,14 @@ class RunResult:
         """
         moment = None if at is None else seconds("at", at)
         chosen = self.records.only_cell()
-        # Called by its name: the core does not import applications.
+        # Imported by name: the core must not depend on applications.
         explain = import_module("cwndlab.apps.diagnosis.explanation").explain_run
         diagnosis: Diagnosis = explain(self.campaign, chosen, replicate, flow, moment, longest)
         return diagnosis
 
     @property
     def claims(self) -> pa.Table:
-        """The verdict on each claim of the study, judged by the selected cells only.
+        """The verdict on each claim of the study, judged only by the selected cells.
 
         Columns: `claim`, `section`, `verdict` ("holds", "fails", "undecided", …), `detail`, `text`, `assert`,
         `cause`.
@@ -400,9 +400,9 @@ class RunResult:
 
     @property
     def verdicts(self) -> pa.Table:
-        """Each number of the study's tables next to the published one, with its verdict.
+        """Each number of the study's tables next to the published number, with its verdict.
 
-        Columns: those of verdicts.csv in a result folder (docs/guide/verdicts.md).
+        The columns are those of verdicts.csv in a result folder (docs/guide/verdicts.md).
         """
         from cwndlab.report.verdict_files import CSV_COLUMNS, verdict_rows
 

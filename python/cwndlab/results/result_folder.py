@@ -1,4 +1,4 @@
-"""The result folder: makes, checks and opens it, and writes all files in it but the report."""
+"""The result folder: creates, checks and opens it, and writes all its files except the report."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from cwndlab.study.study_spec import StudySpec
 
 _MARK = "provenance.json"
 _PACKAGE = Path(__file__).parent.parent
-#: The folders in a result folder for sources of the user's own code, by the keys of provenance.json.
+#: Key of provenance.json -> the subfolder with the sources of the user's own code.
 _SOURCES = {"congestion_controls": "congestion_controls", "metrics": "own_metrics"}
 
 
 def prepare(folder: Path, study: StudySpec) -> FolderStore:
-    """The store of a folder that is new, empty, or holds results of the same study; OutputError otherwise."""
+    """The store of a folder that is new, empty or has results of the same study; OutputError otherwise."""
     with output_errors(folder):
         if folder.is_symlink() and not folder.exists():
             raise OutputError(f"{folder}: is a link that leads nowhere; choose another folder")
@@ -56,14 +56,14 @@ def prepare(folder: Path, study: StudySpec) -> FolderStore:
             raise OutputError(f"{folder}: cannot be written; choose another folder")
     store = FolderStore(folder / "store")
     with output_errors(folder):
-        for left in folder.glob("*.tmp-*"):  # files of a run that was killed while it wrote
+        for left in folder.glob("*.tmp-*"):  # left by a run that was killed while writing
             if not left.is_dir() or left.is_symlink():
                 unlink_inside(folder, left.name)
     return store
 
 
 def begin(folder: Path, study: StudySpec) -> None:
-    """Writes the study into the folder, and a provenance.json that says that its results are unfinished."""
+    """Writes the study into the folder, and a provenance.json that marks its results as unfinished."""
     with output_errors(folder):
         write_inside(folder, STUDY, study_text(study).encode())
         _copy_beside(study, folder)
@@ -76,7 +76,7 @@ def begin(folder: Path, study: StudySpec) -> None:
 
 def inputs(campaign: Campaign, folder: Path) -> str:
     """Digest of all inputs of results and report: keys of runs and values, the study's files, and cwndlab's
-    code (the sizes and times of its files).
+    code (its files' sizes and modification times).
     """
     study = campaign.plan.study
     rule = campaign.rule
@@ -101,7 +101,7 @@ def inputs(campaign: Campaign, folder: Path) -> str:
 
 
 def has_report_for(folder: Path, digest: str) -> bool:
-    """Whether the folder has the finished report of these inputs."""
+    """Whether the folder has the finished report for the inputs with this digest."""
     try:
         finished = json.loads(read_inside(folder, _MARK)).get("inputs")
     except (OSError, ValueError, AttributeError):
@@ -123,7 +123,7 @@ def _same_study(folder: Path, study: StudySpec) -> None:
 
 
 def study_text(study: StudySpec) -> str:
-    """The text of the study as run: its file's, or a generated one if keys were changed or it has no file."""
+    """The text of the study as run: its file's text, or generated TOML if it was changed or has no file."""
     document = study.document
     if document.text is not None and not document.changes:
         return document.text
@@ -132,12 +132,12 @@ def study_text(study: StudySpec) -> str:
 
 
 def find_files(study: StudySpec) -> dict[str, bytes]:
-    """The claims and the files that a study names, by their names relative to its folder."""
+    """The contents of the claims and of the files that a study names, by path relative to its folder."""
     if study.folder is None:
         return {}
     names = [table.published for table in study.outline.tables if table.published is not None]
     names += [item.file for item in study.base.distributions.values() if item.file is not None]
-    # A sensitivity choice that is not run may name a file that does not exist.
+    # A sensitivity choice that is not run may name a missing file.
     names += [trace for trace in _traces_in(study.raw) if (study.folder / trace).is_file()]
     names += [CLAIMS] if (study.folder / CLAIMS).is_file() else []
     contents = {name: read_copy(study.folder, resolve_inside(study.folder, name)) for name in names}
@@ -148,7 +148,7 @@ def find_files(study: StudySpec) -> dict[str, bytes]:
 
 
 def _traces_in(value: object) -> list[str]:
-    """The files with traces of rates or delays that a value in a study's tables names."""
+    """The names of the trace files in a part of a study's tables."""
     if isinstance(value, Mapping):
         own = value.get("trace")
         inside = [name for part in value.values() for name in _traces_in(part)]
@@ -157,7 +157,7 @@ def _traces_in(value: object) -> list[str]:
 
 
 def _copy_beside(study: StudySpec, folder: Path) -> None:
-    """Copies the claims and the files that the study names, so that the folder's study can be run."""
+    """Copies the claims and the files that the study names, so that the study can be run from the folder."""
     if study.folder is None or study.folder.resolve() == folder.resolve():
         return
     for name, content in find_files(study).items():
@@ -165,13 +165,13 @@ def _copy_beside(study: StudySpec, folder: Path) -> None:
 
 
 def write_provenance(folder: Path, content: Mapping[str, Any]) -> None:
-    """Writes provenance.json, whole or not at all."""
+    """Writes provenance.json atomically."""
     with output_errors(folder):
         write_inside(folder, _MARK, _lines(content).encode())
 
 
 def _lines(content: Mapping[str, Any]) -> str:
-    """JSON with a line for each key and each element of a list; `indent` would be thirty times slower."""
+    """JSON with one line for each key and list element; `indent` is thirty times slower."""
     lines = []
     for key, value in content.items():
         parts = [json.dumps(item, default=str) for item in value] if isinstance(value, list) else []
@@ -181,7 +181,7 @@ def _lines(content: Mapping[str, Any]) -> str:
 
 
 def stacks(plan: Plan) -> dict[str, Any]:
-    """The entry of provenance.json on QUIC stacks: the crate and version of each stack that the plan uses."""
+    """The entry of provenance.json on the QUIC stacks that the plan uses: crate and version of each."""
     used = {name for cell in plan.cells for name in cell.compiled.stacks}
     versions = _core.stack_versions()
     return {"stacks": {name: versions[name] for name in sorted(used)}} if used else {}
@@ -194,7 +194,7 @@ def kernel_laws(plan: Plan) -> dict[str, Any]:
 
 
 def keep_code(folder: Path, laws: Collection[LawCode], metrics: Collection[MetricCode]) -> dict[str, Any]:
-    """Copies the sources of the user's own code, and returns the entries of provenance.json on them."""
+    """Copies the sources of the user's own code, and returns their entries for provenance.json."""
     kept = {}
     for key, codes in (("congestion_controls", laws), ("metrics", metrics)):
         sources = folder / _SOURCES[key]
@@ -210,7 +210,7 @@ def keep_code(folder: Path, laws: Collection[LawCode], metrics: Collection[Metri
 
 
 def _kept_code(folder: Path, content: Mapping[str, Any], key: str) -> Iterator[tuple[Any, str]]:
-    """The entries of provenance.json on the user's own code, each with its source; runs none of it."""
+    """Yields the entries of provenance.json on the user's own code, each with its source. Runs none of it."""
     for item in content.get(key, []):
         with output_errors(folder):
             file = Path(f"{item['name']}.py").name
@@ -218,7 +218,7 @@ def _kept_code(folder: Path, content: Mapping[str, Any], key: str) -> Iterator[t
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
-    """The content of a result folder's provenance.json; OutputError if it is missing or says "unfinished"."""
+    """The content of a result folder's provenance.json; OutputError if it is missing or marked unfinished."""
     if not folder.exists():
         raise OutputError(f"{folder}: there is no such folder; `cwndlab run STUDY -o {folder}` makes it")
     try:
@@ -236,16 +236,16 @@ def read_provenance(folder: Path) -> dict[str, Any]:
 
 
 def with_cell(table: pa.Table, cell: str) -> pa.Table:
-    """The table with a first column that names the cell."""
+    """The table with a first column `cell` that has this id in all rows."""
     label = pa.DictionaryArray.from_arrays(pa.array([0] * table.num_rows, pa.int32()), pa.array([cell]))
     return table.add_column(0, pa.field("cell", label.type), label)
 
 
 @contextmanager
 def open_folder(folder: Path, kind: type[StudySpec] = StudySpec) -> Iterator[tuple[Campaign, dict[str, Any]]]:
-    """Opens a result folder: its campaign, whose study has the type `kind`, and its provenance.
+    """Opens a result folder. Yields its campaign, whose study has the type `kind`, and its provenance.
 
-    OutputError if something in the folder is missing or damaged.
+    OutputError if content of the folder is missing or damaged.
     """
     with damage_as_error(folder), FolderStore(folder / "store", read_only=True) as store:
         content = read_provenance(folder)
@@ -265,7 +265,7 @@ def _load(folder: Path, kind: type[StudySpec], store: FolderStore, content: Mapp
         )
         for item, source in _kept_code(folder, content, "congestion_controls")
     }
-    # From the folder's own list, because the kernels need not be on this machine.
+    # Use the list in the folder, because this machine may lack the kernels.
     catalogue = replace(CATALOGUE, kernel_laws=partial(frozenset, stated.kernel_laws))
     text, claims = (_own_text(folder, name) for name in (STUDY, CLAIMS))
     if text is None:
@@ -283,7 +283,7 @@ def _load(folder: Path, kind: type[StudySpec], store: FolderStore, content: Mapp
 
 
 def _own_text(folder: Path, name: str) -> str | None:
-    """The text of a file in a result folder, None if it is missing; OutputError if it cannot be read."""
+    """The text of a file in a result folder; None if it is missing, OutputError if it is unreadable."""
     try:
         return read_inside(folder, name, MAX_BYTES).decode("utf-8")
     except FileNotFoundError:
@@ -309,11 +309,11 @@ def _complete_campaign(
         ids=content.get("value_ids", {}),
     )
     campaign.wanted |= {cell: counts[cell] for cell in campaign.wanted if cell in counts}
-    runs: dict[str, int] = {}  # by key, so that cells with the same runs count once
+    runs: dict[str, int] = {}  # by key, so that cells that share runs count once
     for cell, n in campaign.wanted.items():
         runs[campaign.key(cell, 0)] = max(n, runs.get(campaign.key(cell, 0), 0))
     lacking = max(0, sum(runs.values()) - len(store))
-    if not lacking:  # the store has as many runs as are wanted; looks whether it has these
+    if not lacking:  # enough runs are stored; check that they are the wanted ones
         lacking = sum(
             not campaign.has_replicate(cell, k) for cell, n in campaign.wanted.items() for k in range(n)
         )
@@ -327,7 +327,7 @@ def _complete_campaign(
 
 
 def _why_lacking(campaign: Campaign, content: Mapping[str, Any]) -> str:
-    """Why a folder lacks values: metrics have changed, cells compile differently, or runs are damaged."""
+    """The reason why a folder lacks values: changed metrics, cells that compile differently, or damage."""
     stored = (
         campaign.store.values(key)
         for cell in campaign.wanted
@@ -342,7 +342,7 @@ def _why_lacking(campaign: Campaign, content: Mapping[str, Any]) -> str:
     return "runs are missing or damaged"
 
 
-#: The largest number of replicates that is accepted in provenance.json.
+#: The largest number of replicates that a provenance.json may state.
 MOST_REPLICATES = 10_000_000
 _Count = Annotated[int, Field(ge=0, le=MOST_REPLICATES)]
 
@@ -352,16 +352,16 @@ class _Part(BaseModel):
 
 
 class StatedCell(_Part):
-    """An entry of provenance.json: a cell and its numbers of replicates."""
+    """A cell in provenance.json, with its numbers of replicates."""
 
     id: str
     replicates: _Count
-    #: Requested replicates, including failed ones; versions before 0.4 do not state them.
+    #: The number of requested replicates, including failed ones; None before version 0.4.
     requested: _Count | None = None
 
 
 class StatedMetric(_Part):
-    """An entry of provenance.json: a metric of the user's own, without its code."""
+    """A metric of the user's own in provenance.json, without its code."""
 
     name: str
     unit: str
@@ -374,7 +374,7 @@ class StatedMetric(_Part):
 
 
 class StatedLaw(_Part):
-    """An entry of provenance.json: a congestion control of the user's own, without its code."""
+    """A congestion control of the user's own in provenance.json, without its code."""
 
     name: str
     class_: str = Field(alias="class")
@@ -383,7 +383,7 @@ class StatedLaw(_Part):
 
 
 class Stated(_Part):
-    """The keys of provenance.json that are read back; the others are only for people."""
+    """The keys of provenance.json that are read; the other keys are for information only."""
 
     study: str
     cwndlab: str
@@ -402,7 +402,7 @@ class Stated(_Part):
 
 
 def read_statements(file: Path, content: object) -> Stated:
-    """Checks the content of a provenance.json; OutputError with the first key that is wrong."""
+    """The checked content of a provenance.json; OutputError with the first key that is invalid."""
     try:
         return Stated.model_validate(content)
     except ValidationError as error:
@@ -413,7 +413,7 @@ def read_statements(file: Path, content: object) -> Stated:
 
 @contextmanager
 def damage_as_error(folder: Path) -> Iterator[None]:
-    """Turns exceptions caused by damaged content of a result folder into an OutputError."""
+    """Turns exceptions from damaged content of a result folder into an OutputError."""
     try:
         yield
     except CwndlabError:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 _ARROW = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
 
-#: One row of a table: its values by column name.
+#: One row of a table: column name -> value.
 Row: TypeAlias = "dict[str, str | float | bool | None]"
 Axes: TypeAlias = "Mapping[str, Sequence[Scalar]]"
 
-#: The columns of tables after those of the cell and its axes, with their types.
+#: The columns that follow `cell` and the axes in each kind of table, with their types.
 ESTIMATES = (
     dict.fromkeys(("quantity", "unit"), pa.string())
     | dict.fromkeys(("value", "ci_low", "ci_high"), pa.float64())
@@ -40,13 +40,13 @@ VALUES = {"replicate": pa.int64(), "quantity": pa.string(), "unit": pa.string(),
 SAMPLES = {"replicate": pa.int64(), "index": pa.int64()} | VALUES
 
 
-#: The largest number of values of an axis that are printed.
+#: The most values of an axis that `repr` shows.
 SHOWN = 5
-#: The largest number of estimates that are printed.
+#: The most estimates that `repr` shows.
 PRINTED = 60
 
 
-#: For columns of CSV files that are not text, how a word is converted, and the type.
+#: For columns of CSV files that are not text: the function that converts a word, and the type.
 _TYPES: dict[str, tuple[Callable[[str], float | bool | str], pa.DataType]] = {
     **dict.fromkeys(("measured", "ci_low", "ci_high", "published"), (float, pa.float64())),
     **dict.fromkeys(("compatible", "close", "counted"), ("yes".__eq__, pa.bool_())),
@@ -55,17 +55,17 @@ _TYPES: dict[str, tuple[Callable[[str], float | bool | str], pa.DataType]] = {
 
 
 class Estimates:
-    """Estimates as a table, one per row, which prints readably.
+    """A table of estimates, one per row, with a readable `repr`.
 
-    pandas, polars and DuckDB accept it as it is: `pd.DataFrame(estimates)`, `pl.DataFrame(estimates)`;
-    `pl.from_arrow` needs `to_arrow()`. It also has the methods of a pyarrow table.
+    pandas, polars and DuckDB accept it directly: `pd.DataFrame(estimates)`, `pl.DataFrame(estimates)`;
+    `pl.from_arrow` requires `to_arrow()`. It also has the methods of a pyarrow table.
     """
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
 
     def to_arrow(self) -> pa.Table:
-        """The pyarrow table.
+        """The estimates as a pyarrow table.
 
         >>> run.estimates.to_arrow().schema.field("value").type
         DataType(double)
@@ -73,7 +73,7 @@ class Estimates:
         return self.table
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A pandas DataFrame.
+        """The estimates as a pandas DataFrame.
 
         >>> run.estimates.to_pandas()["unit"].unique().tolist()
         ['Mbit/s', '%', 'ms']
@@ -94,7 +94,7 @@ class Estimates:
         return list(self.table.column_names)
 
     def to_pylist(self) -> list[Row]:
-        """The rows as dictionaries by column name.
+        """The rows as dictionaries: column name -> value.
 
         >>> run.estimates.to_pylist()[0]["quantity"]
         'goodput_cubic'
@@ -113,13 +113,13 @@ class Estimates:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            # `copy` asks for `table` before it is set, and libraries for protocols such as `__array__`.
+            # `copy` reads `table` before it is set, and libraries read protocols such as `__array__`.
             if name == "table" or name.startswith("__"):
                 raise AttributeError(name)
             return getattr(self.table, name)
 
         def __call__(self, *_: object, **__: object) -> None:
-            """Raises an error that says what to write instead."""
+            """Raises ArgumentError with the remedy: `estimates` is not a method."""
             right = "write run.estimates, or run.estimate(QUANTITY) for one of them"
             raise ArgumentError(f"run.estimates is a table, not a method; {right}")
 
@@ -150,7 +150,7 @@ class Estimates:
         return f"<table>{table}</table>" + "".join(f"<p>{line}</p>" for line in self._more_rows())
 
     def _lines(self) -> list[list[str]]:
-        """Headings and cells of the rows that are printed, without empty columns."""
+        """The headings and the words of the rows to print, without empty columns."""
         rows = self.table.slice(0, PRINTED).to_pylist()
         names = self.column_names
         axes = names[1 : names.index("quantity")]
@@ -163,7 +163,7 @@ class Estimates:
         return [[word for word, keep in zip(line, used, strict=True) if keep] for line in lines]
 
     def _more_rows(self) -> list[str]:
-        """The lines after the rows: the number of rows not shown, and the methods of the intervals."""
+        """The lines to print after the rows: how many rows are left out, and the methods of the intervals."""
         more = [f"… {len(self) - PRINTED} more rows"] if len(self) > PRINTED else []
         from cwndlab.report.wording import method_text  # only printing needs it
 
@@ -174,29 +174,29 @@ class Estimates:
 
 @dataclass(frozen=True)
 class ResultTables:
-    """Makes the tables of selected cells; their columns and types do not depend on the selection."""
+    """Builds the tables of selected cells. Their columns and types do not depend on the selection."""
 
     #: The results of the selected cells.
     results: Results
-    #: The axes of all cells that were run, each with all its values in the study.
+    #: The axes of all cells that were run, each with its values in the study.
     axes: Axes
 
     def cells(self) -> pa.Table:
-        """The cells and their axes."""
+        """A row for each cell, with its axes."""
         return _table(self.axes, [(cell, ()) for cell in self.results.cells], {})
 
     def estimate(self, cell: str, quantity: str) -> Estimate:
-        """A quantity of a cell with its interval."""
+        """The estimate of a quantity in a cell."""
         interval = self.results.estimate(cell, quantity)
         return Estimate.from_interval(cell, quantity, self.results.labels.unit(quantity), interval)
 
     def estimates(self) -> Estimates:
-        """A row for each cell and number."""
+        """A row for each cell and each of its single-number quantities."""
         numbers = [(cell, self.estimate(cell.id, name)) for cell, name in self.numbers()]
         return table_of_estimates(self.axes, numbers)
 
     def compared_with(self, other: Results, kind: str) -> Estimates:
-        """A row for each number that other results have, too: our number compared with the other."""
+        """A row for each number that `other` has, too: this number compared with the other."""
         from cwndlab.stats.difference import compare_datasets
 
         cells = {cell.id: cell for cell in self.results.cells}
@@ -218,7 +218,7 @@ class ResultTables:
         return table_of_estimates(self.axes, rows, {"other": others, "significant": sure})
 
     def under(self, variations: Sequence[Variation]) -> Estimates:
-        """A row for each sensitivity choice, each cell that it changes, and each number of the cell."""
+        """A row for each sensitivity choice, cell that the choice changes, and quantity."""
         rows = []
         for variation in variations:
             cells = {cell.id for cell in self.results.cells} & variation.cells
@@ -232,7 +232,7 @@ class ResultTables:
         return Estimates(_table(self.axes, rows, columns))
 
     def values(self) -> pa.Table:
-        """A row for each cell, number and replicate."""
+        """A row for each cell, single-number quantity and replicate."""
         rows = [
             (cell, (replicate, name, self.results.labels.unit(name), value))
             for cell, name in self.numbers()
@@ -241,7 +241,7 @@ class ResultTables:
         return _table(self.axes, rows, VALUES)
 
     def samples(self, quantity: str) -> pa.Table:
-        """A row for each cell, replicate and object of a quantity with many values."""
+        """A row for each cell, replicate and object of a list quantity."""
         unit = self.results.labels.unit(quantity)
         rows = [
             (cell, (replicate, index, quantity, unit, value))
@@ -258,7 +258,7 @@ class ResultTables:
         return dataset
 
     def numbers(self) -> Iterator[tuple[CellInfo, str]]:
-        """Each cell with each of its quantities that have one number per replicate."""
+        """Yields each cell with each of its quantities that has one number per replicate."""
         for cell in self.results.cells:
             for name in self.results.labels.quantities:
                 if not self.results.is_list(name) and (cell.id, name) in self.results.data:
@@ -266,8 +266,8 @@ class ResultTables:
 
 
 def check_quantity(results: Results, quantity: str, *, many: bool) -> None:
-    """NotFoundError if there is no such quantity; ArgumentError if it has several values for each run and
-    `many` is false, or one and `many` is true.
+    """NotFoundError for an unknown quantity; ArgumentError if it has a list of values for each run and `many`
+    is false, or a single value and `many` is true.
     """
     quantities = results.labels.quantities
     if quantity not in quantities:
@@ -284,7 +284,7 @@ def table_of_estimates(
     estimates: Sequence[tuple[CellInfo, Estimate]],
     more: Mapping[str, Sequence[object]] = MappingProxyType({}),
 ) -> Estimates:
-    """A row for each of these estimates, with further columns; `axes` has all values of axes in the study."""
+    """A row for each estimate, with further columns `more`; `axes` has the study's values of each axis."""
     table = _table(axes, [(cell, estimate[1:]) for cell, estimate in estimates], ESTIMATES)
     for name, values in more.items():
         table = table.append_column(name, pa.array(values))
@@ -294,7 +294,7 @@ def table_of_estimates(
 def _table(
     axes: Axes, rows: Sequence[tuple[CellInfo, Sequence[object]]], types: Mapping[str, pa.DataType]
 ) -> pa.Table:
-    """A table with the columns `cell`, the axes, and those of `types`, whose values are in `rows`."""
+    """A table with `cell`, the axes, and the columns of `types`, whose values are in `rows`."""
     cells = [cell for cell, _ in rows]
     table = {"cell": pa.array([cell.id for cell in cells], pa.string())}
     for name, choices in axes.items():
@@ -305,7 +305,7 @@ def _table(
 
 
 def axis_column(choices: Sequence[Scalar], values: Sequence[Scalar | None]) -> pa.Array:
-    """Values of an axis as a column, whose type follows from all its values in the study (`choices`)."""
+    """Values of an axis as a column; the type depends on all the axis's values in the study (`choices`)."""
     types = {type(value) for value in choices}
     if len(types) > 1 and types != {int, float}:
         return pa.array([None if value is None else text(value) for value in values], pa.string())
@@ -313,7 +313,7 @@ def axis_column(choices: Sequence[Scalar], values: Sequence[Scalar | None]) -> p
 
 
 def table_of_words(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> pa.Table:
-    """The rows of one of our CSV files as a table with typed columns; empty texts are null."""
+    """The rows of a CSV file that cwndlab writes, as a table with typed columns; empty words become null."""
     columns_of_words = list(zip(*rows, strict=True)) or [()] * len(columns)
     table = {}
     for name, words in zip(columns, columns_of_words, strict=True):

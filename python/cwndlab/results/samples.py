@@ -1,4 +1,4 @@
-"""A quantity of several cells as one value, to select from, compare and compute with by the names of axes."""
+"""One quantity of several cells: numbers to select, compare and combine by the names of axes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Operand: TypeAlias = "Samples | float"
 
 FLOW = "flow"
-"""The name of the axis for flows, of quantities that are measured for each flow."""
+"""The name of the axis of flows, for quantities that are measured for each flow."""
 
 
 def group_flows(quantities: Sequence[Quantity]) -> dict[str, dict[str, str]]:
@@ -77,7 +77,7 @@ class Samples:
 
     name: str
     field: Field
-    #: Axes that have one value in all cells, with this value.
+    #: Axis -> its value, for axes that have one value in all cells.
     fixed: Mapping[str, Scalar]
     labels: Labels
 
@@ -85,7 +85,7 @@ class Samples:
     def from_results(cls, results: Results, name: str, flows: Mapping[str, str]) -> Samples:
         """The values of one quantity in all cells.
 
-        `flows` maps each flow to the name of its quantity ("goodput_cubic"); empty if not per flow.
+        `flows` maps each flow to its quantity ("goodput_cubic"); empty if the quantity is not per flow.
         """
         axes = {axis: [cell.axes.get(axis) for cell in results.cells] for axis in results.axes}
         varied = [axis for axis, values in axes.items() if len(set(map(text, values))) > 1]
@@ -107,7 +107,7 @@ class Samples:
 
     @property
     def axes(self) -> dict[str, list[Scalar]]:
-        """The axes that vary, possibly including `flow`, each with its values."""
+        """The axes that vary, possibly including `flow`, with their values."""
         return {name: list(values) for name, values in self._cells.axes.items() if name in self.field.axes}
 
     @property
@@ -117,12 +117,12 @@ class Samples:
 
     @cached_property
     def _keys(self) -> dict[str, Key]:
-        """The key of each number in `field`, by a name made from its axes."""
+        """Id of a cell made from a number's axes -> the number's key in `field`."""
         return {cell_id(self._named(key)): key for key in self.field.data}
 
     @cached_property
     def _cells(self) -> Cells:
-        """A cell with axes for each number, from which `sel` selects."""
+        """The numbers' axes as cells, on which `sel` can use the selection of cells."""
         cells = tuple(CellInfo(name, {**self._named(key), **self.fixed}) for name, key in self._keys.items())
         return Cells(cells, self.labels)
 
@@ -139,7 +139,7 @@ class Samples:
 
         Args:
             axes: for each axis, or `flow`, a value, several in a list, or a slice of numbers.
-            more: the same as keywords.
+            more: axes as keywords.
 
         Returns:
             The selected numbers, without the axes that were fixed.
@@ -160,7 +160,7 @@ class Samples:
 
     @check_arguments
     def compare(self, kind: str, to: Mapping[str, object]) -> Samples:
-        """Each number compared with that of the cell that has the values `to` and otherwise the same axes.
+        """Compares each number with that of the cell that has the values `to` and otherwise the same axes.
 
         >>> run["share"].compare("difference", to={"flow": "cubic"}).axes
         {'buffer': [0.5, 2], 'flow': ['bbr1']}
@@ -171,7 +171,7 @@ class Samples:
             to: the values of axes, or of `flow`, of the cells to compare with: `{"buffer": 0.5}`.
 
         Returns:
-            The comparisons, without those of a cell with itself; `unit` is "1" for a ratio, "%" for an
+            The comparisons, except those of a cell with itself; `unit` is "1" for a ratio, "%" for an
             increase or decrease.
 
         Raises:
@@ -226,7 +226,7 @@ class Samples:
         return self._combine("ratio", other)
 
     def _combine_number(self, kind: str, number: float) -> Samples:
-        """Combines a plain number on the left of an operator with each of these numbers."""
+        """Applies an operator with a plain number on its left to each number."""
         joined = combine(Field.number(float(number)), self.field, partial(relate, kind))
         return replace(self, name=f"{number:g} {_SIGNS[kind]} {self.name}", field=joined)
 
@@ -252,7 +252,7 @@ class Samples:
         return len(self.field.data)
 
     def number(self) -> Number:
-        """The only number, to compute with.
+        """The only number as a `Number`, for arithmetic.
 
         >>> run["share"].sel(flow="bbr1", buffer=2).number().n
         3
@@ -290,7 +290,7 @@ class Samples:
 
     @property
     def estimates(self) -> Estimates:
-        """Every number with its 95 % interval, as a table like `run.estimates`."""
+        """All numbers with their 95 % intervals, as a table like `run.estimates`."""
         cells = self._cells
         return table_of_estimates(
             cells.axes, [(cell, self._estimate(cell.id, self._keys[cell.id])) for cell in cells.cells]
@@ -317,7 +317,7 @@ class Samples:
         return self.estimates.to_pandas()
 
     def to_xarray(self) -> xarray.Dataset:
-        """The variables `value`, `ci_low` and `ci_high` along the axes that vary.
+        """The numbers as an xarray Dataset: `value`, `ci_low` and `ci_high` along the axes that vary.
 
         Numbers that were measured (not computed) also have `runs`, the values of replicates, along
         `replicate`. Combinations that were not run are NaN.
@@ -339,8 +339,8 @@ class Samples:
         >>> run["share"].plot().save("share.html")
 
         Args:
-            x: the axis along x; default: the first with numbers, else the first. Each value of the other axes
-                has its own line or colour.
+            x: the axis along x; default: the first axis of numbers, else the first one. Each value of other
+                axes has its own line or colour.
 
         Raises:
             NotFoundError: there is no such axis.
@@ -363,7 +363,7 @@ class Samples:
         return self.estimates._repr_html_()
 
 
-#: Attributes of xarray objects that users may try here.
+#: Attributes of xarray objects that users may try on `Samples` or `RunResult`.
 OF_XARRAY = frozenset(
     ("coords", "data_vars", "dims", "groupby", "isel", "mean", "median", "to_dataframe", "values", "where")
 )
@@ -375,7 +375,7 @@ def _name(other: Operand) -> str:
 
 
 def _is_single(wanted: object) -> bool:
-    """Whether a selection is one value, which fixes its axis."""
+    """Whether a selection is a single value, which fixes its axis."""
     if getattr(wanted, "ndim", None) == 0:
         return True
     return isinstance(wanted, str | bytes) or not isinstance(wanted, Iterable | slice)

@@ -8,12 +8,12 @@ from cwndlab.base.errors import NotFoundError, StudyError, nearest
 from cwndlab.study.cells import CellInfo, Cells
 from cwndlab.study.values import label, parse, select_values, text
 
-#: The largest number of names of cells that an error lists.
+#: The most cell ids that an error lists.
 SHOWN = 5
 
 
 def select_cells(results: Cells, wanted: Mapping[str, object]) -> Sequence[CellInfo]:
-    """The cells with these values of axes.
+    """The cells with these values of axes; the key "cell" selects by ids.
 
     Uses the indices of `Cells`, so that selecting each of a large study's cells in a loop stays fast.
 
@@ -39,7 +39,7 @@ def select_cells(results: Cells, wanted: Mapping[str, object]) -> Sequence[CellI
 
 
 def _chosen(results: Cells, axis: str, wanted: object) -> list[object]:
-    """The values of an axis that a selection names; NotFoundError for one that no cell has."""
+    """The values of an axis that a selection names; NotFoundError for a value that no cell has."""
     unit = results.labels.axis_unit(axis)
     try:
         choices: Iterable[object] = (
@@ -59,7 +59,7 @@ def _chosen(results: Cells, axis: str, wanted: object) -> list[object]:
 
 
 def _known_value(results: Cells, axis: str, item: object, unit: str | None) -> object:
-    """The value of an axis, or the name of a cell, that equals an item of a selection; None if none does."""
+    """The value of an axis, or the id of a cell, that equals an item of a selection; None without one."""
     for written in map(label, parse(item, unit)):
         if axis == "cell":
             match: object = written if results.with_ids([written]) else None

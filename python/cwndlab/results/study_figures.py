@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 
 _REPLAYS = {"budget": "diagnosis.time_budgets", "over-time": "packets.over_time"}
-"""For each kind of figure that needs runs to be simulated again, the module that does so."""
+"""Kind of figure that requires runs to be simulated again -> the application's module that does so."""
 
 
 def with_replays(campaign: Campaign, results: Results, figures: Sequence[Figure]) -> Results:
-    """The results with the data of these figures that come from simulating first replicates again."""
+    """The results with the data that these figures need from simulating first replicates again."""
     for kind, module in _REPLAYS.items():
         if any(figure.kind == kind for figure in figures):
             results = import_module(f"cwndlab.apps.{module}").add_replays(campaign, results, figures)
@@ -39,13 +39,13 @@ class StudyFigures(NamedTuple):
     results: Results
 
     def drawing(self, id_: str) -> Drawing:
-        """A figure as a picture; NotFoundError if there is none of this id, StudyError if it has no data."""
+        """The figure with this id, drawn; NotFoundError for an unknown id, StudyError without data."""
         from cwndlab.report.figures import draw
 
         return draw(*self._shown(id_))
 
     def chart(self, id_: str) -> alt.TopLevelMixin:
-        """A figure as an Altair chart; raises the same errors as `drawing`."""
+        """The figure with this id as an Altair chart; raises the same errors as `drawing`."""
         chart = import_module("cwndlab.apps.notebook.altair_charts").chart
         shown: alt.TopLevelMixin = chart(*self._shown(id_))
         return shown
@@ -58,7 +58,7 @@ class StudyFigures(NamedTuple):
         return None
 
     def _shown(self, id_: str) -> tuple[Figure, Results]:
-        """The figure of this id, and the results with all the data that it shows."""
+        """The figure with this id, and the results with all data that it shows."""
         study = self.campaign.plan.study
         specs = {spec.id: spec for spec in study.outline.figures}
         if id_ not in specs:
