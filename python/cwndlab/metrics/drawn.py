@@ -30,9 +30,9 @@ def excess_bytes(run: RunView, *, traffic: str | None = None) -> float:
 
     $$ \sum_i (X_i - E[X]) $$
 
-    The sum is over all pages, files and transactions that began in the window, finished or not. A size is
-    drawn when its object begins, independently of what happened before, so the expectation of the sum is 0,
-    however many objects a run has (Wald 1944). Fixed sizes contribute nothing.
+    The sum is over all pages, files and transactions that began in the window, finished or not, except those
+    of `crr`. A size is drawn when its object begins, independently of what happened before, so the
+    expectation of the sum is 0, however many objects a run has (Wald 1944). Fixed sizes contribute nothing.
 
     `traffic` selects one traffic entry of the study; by default, all count.
     """
@@ -88,8 +88,8 @@ def excess_losses(run: RunView, *, link: str | None = None) -> float:
     p, independently of what happened before, so the expectation is 0, however many packets arrive (Wald
     1944).
 
-    `link` is a direction, such as "n1>n0". The value is 0 unless a constant loss probability is the only
-    impairment of the link that loses packets.
+    `link` is a direction, such as "n1>n0". The value is 0 unless the link's only impairment, apart from
+    `jitter`, is a constant loss probability.
     """
     impairments = run.scenario["links"][run.link(link)].get("impairments", ())
     losing = [impairment for impairment in impairments if impairment["kind"] != "jitter"]
@@ -174,7 +174,7 @@ def _beyond(d: Mapping[str, Any], at: float) -> tuple[float, float]:
             return float(shares.sum()), float(shares @ values)
         case "cdf":
             ends, shares = np.asarray(d["points"], dtype=np.float64).T
-            begins = np.insert(ends[:-1], 0, ends[0])  # all of the first share lies at the first value
+            begins = np.insert(ends[:-1], 0, ends[0])  # the whole first share lies at the first value
             at_least = np.clip(at, begins, ends)
             beyond = np.where(ends > begins, (ends - at_least) / np.maximum(ends - begins, 1e-300), ends > at)
             weights = np.diff(shares, prepend=0.0) * beyond

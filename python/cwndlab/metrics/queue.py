@@ -26,9 +26,9 @@ def queue_delay(run: RunView, *, link: str | None = None) -> Floats:
     waits this long. If the rate changes, the value is the time that the link takes to send \(B\) from \(t\)
     on, pauses included.
 
-    With `fq-codel`, `dualpi2` and `cbq`, packets wait in several queues. The value is then the backlog
-    divided by the rate, which is not the delay of any flow, and `measure` titles it accordingly. For the
-    delay of a flow's packets use `one_way_delay`.
+    With `fq-codel`, `fq-pie`, `cake`, `dualpi2` and `cbq`, packets wait in several queues. The value is then
+    the backlog divided by the rate, which is not the delay of any flow, and `measure` titles it accordingly.
+    For the delay of a flow's packets use `one_way_delay`.
 
     `link` is a direction of a link, such as "r1>r2". There is one value for each sample; reduce them by
     `within`.

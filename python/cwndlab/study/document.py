@@ -24,7 +24,7 @@ from .shorthand import NETWORKS
 CLAIMS = "claims.toml"
 #: The deepest nesting of tables and the most parts of a dotted key, which bound the time for reading.
 MAX_DEPTH = 30
-#: The largest study file, in bytes.
+#: The most characters of a study file.
 MAX_TEXT = 1_000_000
 _DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{MAX_DEPTH + 1}}}", re.ASCII)
 
@@ -103,7 +103,7 @@ def shipped_studies() -> dict[str, Path]:
 
 
 def titles() -> dict[str, str]:
-    """The titles of the studies that come with cwndlab."""
+    """The titles of the shipped studies, by name."""
     read = {
         name: read_toml(read_text(file, what="a study file"), file)
         for name, file in shipped_studies().items()
