@@ -45,7 +45,7 @@ class Study(StudySpec):
     def __init__(self, *parts: object, **named: object) -> None:
         if not isinstance(named.get("document", next(iter(parts), None)), Document):
             raise ArgumentError('make a study by Study.load("NAME or FILE") or Study.build("TITLE", …)')
-        super().__init__(*parts, **named)  # type: ignore[arg-type]  # as the package makes them
+        super().__init__(*parts, **named)  # type: ignore[arg-type]  # the dataclass's fields
 
     def __repr__(self) -> str:
         head = f"Study {self.name}: {self.title}; {count_text(len(make_plan(self)), 'cell')}"

@@ -29,7 +29,7 @@ def read_table(stream: Any) -> pa.Table:
 def encode_tables(tables: Mapping[str, pa.Table], key: str, about: Mapping[str, str | int] = EMPTY) -> bytes:
     """Record tables as bytes: a heading, Arrow streams in one compressed frame, and a checksum with the key.
 
-    The heading also holds `about`, facts about the run that its tables do not contain.
+    The heading also contains `about`: facts about the run that are not in its tables.
     """
     sink = pa.BufferOutputStream()
     lengths: dict[str, int] = {}

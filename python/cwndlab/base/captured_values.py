@@ -15,9 +15,9 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def digest_of_values(function: Callable[..., object], key: str) -> str:
-    """A digest of the present values of all names that a function uses from outside; "" if it uses none.
+    """A digest of the current values of all names that a function uses from outside; "" if it uses none.
 
-    Raises a StudyError at `key` if no digest can be made of a value.
+    StudyError, with the key `key`, if a value's type has no digest.
     """
     digest, seen = hashlib.sha256(), set[int]()
     count = 0

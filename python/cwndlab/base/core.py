@@ -17,7 +17,7 @@ Value = float | list[float]
 
 
 class Check(NamedTuple):
-    """The result of checking one thing on this machine (`cwndlab doctor`): whether it works, with details."""
+    """The result of one check of this machine by `cwndlab doctor`: whether it passed, with details."""
 
     name: str
     works: bool

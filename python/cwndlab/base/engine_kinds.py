@@ -25,7 +25,7 @@ CAKE_PACKET_MEMORY = 2304
 DETERMINISTIC_QUEUES = ("infinite", "drop-tail", "codel", "tbf")
 #: Impairments that draw no random numbers.
 SCRIPTED = ("drop-nth", "drop-every", "drop-seq", "delay-nth", "policer", "delay-steps", "aggregate")
-#: The suffix of the engine's name of a key that states the unit.
+#: The suffix of the engine's name of a key that states the unit, such as "_ns".
 UNIT_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")
 #: The applications that send datagrams without congestion control, and whether each draws random numbers
 #: regardless of its distributions.

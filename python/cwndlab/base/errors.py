@@ -187,7 +187,7 @@ def _misfit(
 
 
 def _check_type(name: str, parameter: inspect.Parameter, value: object) -> None:
-    """ArgumentError if a value fits none of a parameter's types; parameters of types not in `_TYPES` pass."""
+    """ArgumentError if a value has none of a parameter's types. Types that `_TYPES` lacks are not checked."""
     parts = re.sub(r"\[.*\]", "", str(parameter.annotation)).split(" | ")
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or not {*parts} <= {*_TYPES}:
         return

@@ -7,9 +7,9 @@ import ast
 from .errors import StudyError, similar
 from .writing import join_words
 
-#: Attributes of the object that the engine reads.
+#: Attributes of a congestion control's objects that the engine reads.
 _OF_OBJECTS = ("cwnd_bytes", "ssthresh_bytes", "pacing_rate_bps", "timer_s")
-#: Attributes and methods of the class that the engine reads.
+#: Attributes and methods of its class that the engine reads.
 _OF_CLASSES = (
     *("uses_slow_start", "owns_recovery", "uses_random", "ecn"),
     *("on_start", "on_ack", "on_loss", "on_timeout", "on_undo", "on_timer"),

@@ -49,7 +49,7 @@ class LawCode:
     ecn: str = ""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickles without the digest, which the receiver computes and compares with the scenario's."""
+        """Pickles without the digest: the receiver computes its own and compares it with the scenario's."""
         own = (self.name, self.class_name, self.file, self.source, self.uses_random, self.imports, self.ecn)
         return (LawCode, own)
 

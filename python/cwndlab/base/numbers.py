@@ -63,7 +63,7 @@ class Range:
 
     @cached_property
     def scale(self) -> str:
-        """The scale's name, as `Interval.method` has it: `log`, `logit`, or "" for the plain scale."""
+        """The name of the scale in `Interval.method`: `log`, `logit`, or "" for the plain scale."""
         bounds = math.isfinite(self.low) + math.isfinite(self.high)
         return ("", "log", "logit")[bounds]
 
@@ -104,16 +104,16 @@ def _exp(y: float) -> float:
 
 
 ANY = Range()
-"""Any number is possible."""
+"""The range of all numbers."""
 
 NON_NEGATIVE = Range(0.0)
-"""Durations, sizes, rates."""
+"""The range of durations, sizes and rates."""
 
 SHARE = Range(0.0, 1.0)
-"""Shares, probabilities, utilization, Jain's index."""
+"""The range of shares, probabilities, utilization and Jain's index."""
 
 COUNT = Range(0.0, count=True)
-"""Numbers of rare events: losses, timeouts."""
+"""The range of numbers of rare events, such as losses and timeouts."""
 
 
 def derived_range(kind: str | None, of: Range, by: Range) -> Range:
@@ -151,7 +151,7 @@ def median(values: Floats) -> Floats:
 
 
 def quantile(data: NDArray[Any], share: float) -> float:
-    """The same as `np.quantile` of one-dimensional data, to the last bit."""
+    """The same as `np.quantile` of one-dimensional data, equal to the last bit."""
     if np.isnan(data).any():
         return math.nan
     place = (len(data) - 1) * share

@@ -66,7 +66,7 @@ def write_inside(folder: Path, name: str, data: bytes) -> Path:
             with suppress(OSError):
                 os.unlink(temporary, dir_fd=directory)
             if isinstance(error, OSError):
-                error.filename = str(folder / name)  # the requested file
+                error.filename = str(folder / name)  # not the temporary file
             raise
     return folder / name
 

@@ -84,7 +84,7 @@ def digest_of_code(form: str, name: str, source: str, imports: str) -> str:
 
 
 def _imports(source: str) -> Iterator[str]:
-    """The names of the modules that a text imports, and of the packages around them."""
+    """Yields the names of the modules that a text imports, and of their enclosing packages."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -126,7 +126,7 @@ def error_place(error: BaseException) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """The type and the text of an exception of user code; making that text may itself fail."""
+    """The type and the message of an exception in user code, even if computing the message fails."""
     try:
         text = str(error)
     except Exception:
@@ -135,7 +135,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def execute(source: str, file: str, option: str) -> ModuleType:
-    """Runs a source text as a module under a name of its own; StudyError with the line if it fails."""
+    """Runs a source text as a new module; StudyError with the line if the text fails."""
     module = ModuleType(PREFIX + hashlib.sha256(source.encode()).hexdigest()[:16])
     module.__file__ = file
     setattr(module, _SOURCE, source)

@@ -22,7 +22,7 @@ MODELS = "cwndlab.apps.policy.onnx"
 VARIABLE = "CWNDLAB_CALL_LIMIT_S"
 #: The longest time that a call may take if the variable is not set, in seconds.
 DEFAULT_S = 5.0
-#: How often the watching thread checks the running call within that limit.
+#: How many times within that limit the watching thread checks the running call.
 LOOKS = 10
 
 

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all, with errors that say what to do; and rows of CSV, JSON and text."""
+"""Writes files atomically, with errors that suggest a remedy; formats rows as CSV, Markdown and text."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def count_text(count: int, noun: str) -> str:
 
 
 def user_cache() -> Path:
-    """The folder for files that can be made again, at a cost: a cache."""
+    """The cache folder of the user, for files that are costly to make again."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "cwndlab"
 

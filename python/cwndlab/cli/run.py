@@ -173,8 +173,8 @@ def _warn_of_real_time(loaded: "Study", options: RunOptions) -> None:
     at_once = options.threads or kernels().AT_ONCE
     seconds = import_module("cwndlab.apps.check.estimate").real_seconds(plan, at_once)
     if seconds > 600:
-        said = f"{at_once} runs at once, in real time, take {span(seconds)} for all (less what is kept)"
-        echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
+        sentence = f"{at_once} runs at once, in real time, take {span(seconds)} for all (less what is kept)"
+        echo(f"note: {sentence}; --set grid=NAME and --replicates choose fewer", err=True)
 
 
 def _note_excess(plan: "Plan", options: RunOptions, shown: Progress) -> None:
@@ -182,8 +182,8 @@ def _note_excess(plan: "Plan", options: RunOptions, shown: Progress) -> None:
     if options.backend != "simulator":
         return
     excess = import_module("cwndlab.apps.check.estimate").excess_of_budget
-    if said := excess(plan, options.max_events, options.max_memory_bytes):
-        shown.note(f"note: {said}")
+    if warning := excess(plan, options.max_events, options.max_memory_bytes):
+        shown.note(f"note: {warning}")
 
 
 def _print_failures(failures: Sequence["Failure"]) -> None:

@@ -61,7 +61,7 @@ def closure(metric: str | None) -> dict[str, bytes]:
 def _module(name: str) -> tuple[bytes, tuple[str, ...]] | None:
     """The source and the imports of a module of cwndlab; None if its code is not part of digests.
 
-    An import is a module's name without `cwndlab.`, or such a name with a name from the module ("a.b.name").
+    Imports are names of modules without `cwndlab.`; for `from a.b import name`, "a.b" and "a.b.name".
     """
     if name in _CARRIERS or (name.split(".")[0] not in _PACKAGES and name != _NUMBERS):
         return None

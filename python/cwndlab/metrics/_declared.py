@@ -299,7 +299,7 @@ def own_code(metrics: Iterable[str | None]) -> tuple[MetricCode, ...]:
 
 
 def ensure_known(codes: Iterable[MetricCode]) -> None:
-    """Loads the user's own metrics into this process. StudyError or ClusterError if that is not possible."""
+    """Loads the user's own metrics into this process; StudyError or ClusterError if one cannot be loaded."""
     for code in codes:
         present = find(code.name)
         if present is not None and present.code.digest == code.digest:
@@ -319,7 +319,7 @@ def ensure_known(codes: Iterable[MetricCode]) -> None:
             raise ClusterError(f'the metric "{code.name}" of {code.file} is not the one that was asked for')
 
 
-# ── in result folders ─────────────────────────────────────────────────────────────────────────────────────
+# ── metrics in result folders ─────────────────────────────────────────────────────────────────────────────
 
 
 def describe_metric(code: MetricCode) -> dict[str, object]:

@@ -59,11 +59,11 @@ def delivery_times(run: RunView, *, connection: WholeNumber = 0) -> list[float]:
     """When packets 1, 2, … were delivered in order, by the acknowledgments at the observation point.
 
     Packet N counts as delivered when the first acknowledgment that covers it is seen, so the times include
-    the acknowledgment's way to the observation point. Differences between cells with the same way back do not
-    depend on it.
+    the acknowledgment's way to the observation point. This delay cancels in differences between cells in
+    which acknowledgments take the same path.
 
     Element N - 1 is the time of packet N, up to the last packet acknowledged. In a window that begins later,
-    the first element is the first packet delivered in it.
+    the first element is the first packet delivered in the window.
     """
     acks = segment_events(run, "ack", connection=connection, history=True)
     if not len(acks["segment"]):

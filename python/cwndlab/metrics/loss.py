@@ -78,8 +78,9 @@ def drop_rate(
 
     $$ p = \frac{\text{drops}}{\text{arrivals}} $$
 
-    All kinds of packets (data, SYN, ACK, FIN) count alike. `causes`: full buffer, active queue management
-    and loss models together (`all`), or one of `full`, `aqm`, `loss`.
+    All kinds of packets (data, SYN, ACK, FIN) count alike. `causes` is the kind of drops that count: by a
+    full buffer (`full`), by active queue management (`aqm`), by loss models (`loss`), or by any cause
+    (`all`).
 
     NaN if nothing was offered.
     """

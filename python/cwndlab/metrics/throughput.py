@@ -147,10 +147,10 @@ def network_power(
     $$ P = \frac{B}{\tilde{d}} $$
 
     with \(B\) the megabytes transferred to clients (see `transferred`) and \(\tilde d\) the median delay of
-    pages (`kind = "page"`) or files (`kind = "file"`) in seconds. RFC 2415 gives its unit as "Mbytes/ms", but
-    its tables fit only the megabytes of a run per second of delay (8 webs, 1 ftp: about 41 MB over 8.8 s =
-    4.7). Its *normalized* power is the ratio to the same cell at IW = 1, in a study
-    `compare = "ratio(iw=1)"`.
+    pages (`kind = "page"`) or files (`kind = "file"`) in seconds. RFC 2415 states the unit "Mbytes/ms", but
+    its tables agree only with the megabytes of a run per second of delay (8 webs, 1 ftp: about 41 MB over 8.8
+    s = 4.7). The *normalized* power of RFC 2415 is the ratio to the same cell at IW = 1, in a study `compare
+    = "ratio(iw=1)"`.
 
     NaN if there is no such traffic.
     """

@@ -354,7 +354,7 @@ def build_checked(kind: type[S], document: Document, catalogue: Catalogue) -> S:
             if not left_out:
                 _check_names(study, findings)
         if findings.errors:
-            with findings:  # adds errors that would otherwise appear only once those are corrected
+            with findings:  # adds errors that the errors so far would hide
                 unasked = study.outline.model_copy(update={"quantities": []})
                 _check_apart_from_laws(Cell("", study.first, replace(study, outline=unasked)))
     findings.report()

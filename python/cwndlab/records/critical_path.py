@@ -71,7 +71,7 @@ SENDER_PROBES = {
     "states": frozenset({"states", "timeouts"}),
     "accecn": frozenset({"accecn"}),
 }
-#: The probes that fill the tables from which time budgets are computed.
+#: The probes, as keys of a study, that fill the tables from which time budgets are computed.
 PROBES = {"connections": True} | {
     probe: True for probe, tables in SENDER_PROBES.items() if not tables.isdisjoint(BUDGET_TABLES)
 }

@@ -95,7 +95,7 @@ def _lists(chunk: pa.Array) -> Iterator[Column]:
 
 
 def _bits(bits: pa.Buffer, chunk: pa.Array) -> Column:
-    """The truth values in an Arrow bitmap that belong to an array."""
+    """The truth values of an array, from the Arrow bitmap that contains them."""
     first, shift = divmod(chunk.offset, 8)
     unpacked = np.unpackbits(np.frombuffer(bits, np.uint8, offset=first), bitorder="little")
     return unpacked[shift : shift + len(chunk)].view(np.bool_)
@@ -147,7 +147,7 @@ class WholeRun:
         return list(self._groups.get(name, []))
 
     def link(self, name: str | None = None) -> int:
-        """Index of a direction of a link by its name; without a name, of the slowest one, the bottleneck."""
+        """Index of the direction of a link with this name; by default of the slowest one, the bottleneck."""
         links = self.scenario["links"]
         if name is None:
             return bottleneck(links)
@@ -236,7 +236,7 @@ def _coded(codes: Column, words: Sequence[str], word: str) -> NDArray[np.bool_]:
 
 
 def bottleneck(links: Sequence[Mapping[str, Any]]) -> int:
-    """Index of the slowest direction of a link; of several, the first."""
+    """Index of the slowest direction of a link; the first one if several are equally slow."""
     return min(range(len(links)), key=lambda index: int(links[index]["rate_bps"]))
 
 

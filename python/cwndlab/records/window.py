@@ -64,7 +64,7 @@ def window_edges(scenario: Mapping[str, Any], name: str | None) -> tuple[int, in
 
 
 class RunView:
-    """The records of a run in one window: all that a metric sees of the run."""
+    """The records of a run in one window of time, as a metric reads them."""
 
     def __init__(self, run: WholeRun, start_ns: int, end_ns: int) -> None:
         self._run = run
@@ -99,7 +99,7 @@ class RunView:
         return self._run.traffic(name)
 
     def link(self, name: str | None = None) -> int:
-        """Index of a direction of a link ("r2>receiver"); without a name, of the slowest, the bottleneck."""
+        """Index of a direction of a link ("r2>receiver"); by default of the slowest one, the bottleneck."""
         return self._run.link(name)
 
     def columns(self, table: str) -> Columns:

@@ -48,7 +48,7 @@ class Outputs:
     readme: str = ""
     """The text of the study's README, as Markdown."""
     claimed: str = ""
-    """What the paper claims, in one sentence."""
+    """The claim of the paper in one sentence."""
     finding: str = ""
     """The finding, with expressions in braces that stand for numbers."""
     key_figure: str = ""

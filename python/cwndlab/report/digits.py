@@ -127,15 +127,15 @@ def leave_out_columns(judged: JudgedTable) -> tuple[JudgedTable, list[str]]:
         return judged, []
     specs = judged.spec.columns
     titles = [f"{column.group}, {column.heading}" if column.group else column.heading for column in specs]
-    said = [f"Not measured in any cell: {join_words([titles[at] for at in empty])}."] if empty else []
+    remarks = [f"Not measured in any cell: {join_words([titles[at] for at in empty])}."] if empty else []
     if equal:
         values = "; ".join(f"{titles[at]}: {text}" for at, text in equal.items())
-        said.append(f"The same in all cells and runs: {values}.")
+        remarks.append(f"The same in all cells and runs: {values}.")
     spec = judged.spec.model_copy(update={"columns": [specs[at] for at in kept]})
     cells = tuple(
         tuple(line[at]._replace(column=place) for place, at in enumerate(kept)) for line in judged.cells
     )
-    return judged._replace(spec=spec, cells=cells), said
+    return judged._replace(spec=spec, cells=cells), remarks
 
 
 def align_digits(judged: JudgedTable) -> JudgedTable:

@@ -80,7 +80,7 @@ class Judged:
 
     @property
     def grids(self) -> list[JudgedTable]:
-        """The tables without the listings."""
+        """The judged tables of numbers, without the listings."""
         return [table for table in self.tables if isinstance(table, JudgedTable)]
 
     @property

@@ -160,7 +160,7 @@ def titles(spec: Figure, results: Results) -> tuple[str, str]:
 def _numeric_x(spec: Figure, title: str, places: Sequence[Scalar]) -> Spec:
     """The x channel for numbers; logarithmic with `log_x`, or if up to 20 values grow by one factor.
 
-    Up to 20 values have one tick each if they are integers, logarithmic, or at most `FEW_PLACES`.
+    Up to 20 values have one tick each if they are integers or few (`FEW_PLACES`), or on a log axis.
     """
     at = sorted(map(_number, places))
     few = len(at) <= 20

@@ -37,8 +37,8 @@ def missing_runs(content: Mapping[str, Any]) -> str:
         return ""
     first = failures[0]
     wanted = sum(cell.get("requested", cell["replicates"]) for cell in content["cells"])
-    said = f"{len(failures)} of {wanted} runs gave no number, the first {first['cell']}, replicate "
-    return f"{said}{first['replicate']}: {first['reason']}. {first['advice']}".strip()
+    failed = f"{len(failures)} of {wanted} runs gave no number, the first {first['cell']}, replicate "
+    return f"{failed}{first['replicate']}: {first['reason']}. {first['advice']}".strip()
 
 
 def facts(content: Mapping[str, Any]) -> list[Fact]:

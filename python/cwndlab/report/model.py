@@ -18,7 +18,7 @@ Counts: TypeAlias = Mapping[Verdict, int]
 
 
 class NumberView(NamedTuple):
-    """One number of a table: measured, with its interval, published, difference, verdict."""
+    """One number of a table as text: the measured and the published number, their difference, the verdict."""
 
     heading: str
     measured: str
@@ -60,7 +60,7 @@ class RowView(NamedTuple):
 
 
 class TableView(NamedTuple):
-    """A table laid out as in the paper."""
+    """The view of a table that is laid out as in the paper."""
 
     id: str
     title: str
@@ -130,9 +130,9 @@ class ClaimView(NamedTuple):
     numbers: int = 0
     """How many numbers in the tables the claim uses."""
     same_cells: bool = False
-    """Whether these are other quantities of the claim's cells, because no table shows its own numbers."""
+    """Whether these numbers are other quantities of the claim's cells, as no table shows its own."""
     tables: tuple[tuple[str, str], ...] = ()
-    """The tables that show these numbers, as id and title."""
+    """The tables that show the numbers which the claim uses, as pairs of id and title."""
     conditions: tuple[tuple[Verdict, str], ...] = ()
     """The conditions that the expression joins, each with its verdict; empty for a single condition."""
     where: str = ""
@@ -157,10 +157,10 @@ class DifferencesView(NamedTuple):
     reasons: Mapping[str, Mapping[tuple[int, int], Reason]] = MappingProxyType({})
     """Table id -> (row, column) of a number that differs -> its possible explanation."""
     claims: Mapping[str, str] = MappingProxyType({})
-    """Claim id -> a text on how many choices that the paper leaves open it holds under."""
+    """Claim id -> a sentence on the paper's open choices under which the claim holds."""
     sensitivity: SensitivityView | None = None
     explained: str = ""
-    """A sentence on how many of these numbers have an explanation."""
+    """A sentence on how many of the numbers that differ have an explanation."""
 
 
 class Fact(NamedTuple):
@@ -174,7 +174,7 @@ class Definition(NamedTuple):
     """A metric and the quantities measured with it."""
 
     title: str
-    """The short titles of the quantities."""
+    """The titles of the metric's quantities, shortened."""
     metric: str
     text: tuple[str, ...]
     quantities: tuple[str, ...]
@@ -222,7 +222,7 @@ class TwinView(NamedTuple):
     #: For each cell with numbers that differ, a sentence that compares the time budgets.
     budgets: tuple[str, ...] = ()
     last: bool = False
-    """Whether the comparison follows the results, because these compare several kernels."""
+    """Whether the page shows the comparison after the results, which then compare several kernels."""
 
 
 class Simulator(NamedTuple):
@@ -253,7 +253,7 @@ def fills_grid(figures: int) -> bool:
 
 
 class ReportView(NamedTuple):
-    """A whole report."""
+    """The view of a whole report."""
 
     title: str
     source: str

@@ -16,7 +16,7 @@ PLAIN = PALETTE[5]
 """The colour of series of the whole network if flows have colours; dashes distinguish them."""
 
 SHADES = ["#9aa5af", PLAIN, "#3f4850"]
-"""The colours of the bars of such series, which cannot be dashed."""
+"""The colours of series of the whole network as bars, which cannot be dashed."""
 
 
 def find_colour_place(name: str, flows: Sequence[str]) -> int | None:

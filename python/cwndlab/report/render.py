@@ -95,7 +95,7 @@ def page(template: str, *, css: str = "", drawings: Sequence[Drawing] = (), **co
 
 
 def markdown(template: str, **content: Any) -> str:
-    """A page as Markdown."""
+    """The Markdown of a page."""
     text = _environment(True).get_template(f"{template}.j2").render(raw=Raw, code=markdown_code, **content)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 

@@ -418,14 +418,14 @@ class RunResult:
     def discrepancies(self, *, budgets: bool = False) -> list[Discrepancy]:
         """The published numbers that are not reproduced, or only in their trend (docs/guide/differences.md).
 
-        Each lists the choices of `--sensitivity` that move our number: by how much, and whether nearer to the
+        Each lists the choices of `--sensitivity` that move our number: by how much, and whether closer to the
         published value. `print` shows it in sentences; `to_dict()` is for programs.
 
         >>> run.discrepancies()  # a study without published numbers has none
         []
 
         Args:
-            budgets: whether to simulate two runs for each again, and compare the time budgets of objects.
+            budgets: whether to simulate two runs for each number again, and compare time budgets of objects.
 
         """
         find = import_module("cwndlab.apps.reproduction.differences").discrepancies_of_cells

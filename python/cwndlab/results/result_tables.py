@@ -103,7 +103,7 @@ class Estimates:
 
     @property
     def numbers(self) -> list[Estimate]:
-        """Each row as an `Estimate`."""
+        """The rows as `Estimate` objects."""
         columns = (self.table[name].to_pylist() for name in Estimate._fields)
         return [Estimate(*row) for row in zip(*columns, strict=True)]
 

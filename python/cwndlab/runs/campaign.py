@@ -67,7 +67,7 @@ class Campaign:
     shared: SharedStore | None = None
     #: The part of keys that names the kernel and its set-up; "" for the simulator.
     backend: str = ""
-    #: The same for each cell that runs on another kernel.
+    #: Cell that runs on another kernel -> the part of its keys that names this kernel.
     backends: Mapping[str, str] = field(default_factory=dict)
     #: The limits of one simulator run; None for the engine's defaults.
     max_events: int | None = None
@@ -197,7 +197,7 @@ class Campaign:
         }
 
     def _measure_kept(self) -> None:
-        """Measures the missing values of replicates whose records are stored; runs nothing."""
+        """Measures the missing values of replicates whose records are stored, without running them."""
         for cell, replicate in list(self._missing()):
             key = self.key(cell, replicate)
             records = self.store.records(key) if key in self.store else None

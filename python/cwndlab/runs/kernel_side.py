@@ -68,7 +68,7 @@ class KernelExecutor(Executor, Protocol):
 
     @property
     def keys(self) -> Mapping[str, str]:
-        """Such a part of keys for each cell that runs on another kernel."""
+        """Cell that runs on another kernel -> the part of its keys that names that kernel."""
 
     @property
     def releases(self) -> str:

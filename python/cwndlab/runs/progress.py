@@ -39,7 +39,7 @@ class Shown(Progress):
         self.began = time.monotonic()
 
     def advance(self, packets: int) -> None:
-        """Counts a replicate."""
+        """Counts a finished replicate."""
         self.done += 1
         self.part = 0.0  # until `under_way` is called again, within half a second
         self.packets += packets
@@ -60,7 +60,7 @@ class Shown(Progress):
         return min(self.done + self.part, self.total) / max(self.total, 1)
 
     def cell_done(self) -> None:
-        """Counts a cell."""
+        """Counts a finished cell."""
         self.finished += 1
 
     def add_replicates(self, replicates: int, cells: int) -> None:
@@ -69,7 +69,7 @@ class Shown(Progress):
         self.finished -= cells
 
     def time_left(self, seconds: float | None) -> None:
-        """Sets the remaining time."""
+        """Sets the remaining time in seconds; None if it is unknown."""
         self.left_s = seconds
         self._draw_if_due()
 
@@ -161,7 +161,7 @@ class Bar(Shown):
         self._bar.console.print(line, markup=False, highlight=False)
 
     def time_left(self, seconds: float | None) -> None:
-        """Shows this time, as rich cannot estimate it: many replicates on kernels finish at once."""
+        """Shows `seconds` as the time left; rich's estimate is wrong, as many replicates finish at once."""
         from rich.progress import TextColumn
 
         if seconds is not None:

@@ -86,11 +86,11 @@ def binomial_cdf(k: int, n: int, p: float) -> float:
 
 
 def order_ranks(n: int, q: float, level: float = LEVEL) -> tuple[int, int, float] | None:
-    """The ranks (from 0) of the two of `n` ordered values that enclose the `q`-quantile, and how probably.
+    """The ranks (from 0) of two of `n` ordered values that enclose the `q`-quantile, and the coverage.
 
-    Of all such pairs it is the innermost with at most half of 1 - `level` in each tail. The probability holds
-    for any distribution (W. J. Conover, "Practical Nonparametric Statistics", 1999). None with too few
-    values: a median needs six at 95 %.
+    The pair is the innermost one with at most half of 1 - `level` in each tail. The coverage holds for any
+    distribution (W. J. Conover, "Practical Nonparametric Statistics", 1999). None with too few values: a
+    median needs six at 95 %.
     """
     tail = (1.0 - level) / 2.0
     lower = max((r for r in range(n) if binomial_cdf(r, n, q) <= tail), default=None)

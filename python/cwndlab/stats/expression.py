@@ -70,7 +70,7 @@ def _kleene(pair: Operation) -> Callable[[Floats], Floats]:
 
 
 every = _kleene(kleene_and)
-"""The three-valued "and" of the rows of a matrix."""
+"""The three-valued "and" of all rows of a matrix, for each column."""
 
 _OVER_CONDITIONS: dict[str, tuple[Callable[[Floats], Floats], bool]] = {
     "all": (every, False),

@@ -26,7 +26,7 @@ WRONG = (1.0 - LEVEL) / 2.0
 
 
 class Family(NamedTuple):
-    """Verdicts that are reported together."""
+    """A group of verdicts that are reported together, with the numbers for its chance of error."""
 
     decided: int
     """The number of verdicts that comparisons of random numbers decide, either way."""

@@ -119,7 +119,7 @@ def reduce(
     for key, number in x.data.items():
         groups.setdefault(tuple(key[i] for i in keep), []).append(number)
     if not groups and not keep:
-        groups[()] = [Derived.constant(math.nan)]  # a field without cells
+        groups[()] = [Derived.constant(math.nan)]  # the field has no cells
     data = {
         key: derive(lambda *rows: f(np.stack(rows)), numbers, within(numbers[0].derived.range))
         for key, numbers in groups.items()

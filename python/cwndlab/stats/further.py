@@ -43,9 +43,10 @@ class Asked(NamedTuple):
 
 
 def predict(asked: Asked, own: Sample, base: Sample | None, *, fewest: int = FEWEST) -> Interval:
-    """The prediction interval of the number from `asked.runs` further runs, from `fewest` replicates on.
+    """The prediction interval of a published number (`asked`), if its runs were further runs of ours.
 
-    Control variates are left out, because the paper's runs are not adjusted.
+    The ends are NaN with fewer than `fewest` replicates. Control variates are left out, because the paper's
+    runs are not adjusted.
     """
     both = [own] if asked.kind is None or base is None else [own, base]
     if all(sample.exact for sample in both):
@@ -68,9 +69,9 @@ class _Side(NamedTuple):
 
     centre: float
     variance: float
-    """The variance of the number from as many runs as the paper averaged."""
+    """The variance of the mean of as many runs as the paper averaged."""
     places: Floats
-    """The values of single runs on that scale, NaN where not measured."""
+    """The values of single runs on that scale; NaN if not measured."""
 
 
 def _unpaired(asked: Asked, own: Sample, base: Sample, fewest: int) -> Interval:

@@ -112,7 +112,7 @@ class Results(Cells):
         return False
 
     def values(self, cell_id: str, quantity: str) -> Floats:
-        """One value per replicate; NaN if the quantity could not be measured in it."""
+        """One value per replicate; NaN for a replicate in which the quantity could not be measured."""
         return np.asarray(self.data.get((cell_id, quantity), ()), dtype=np.float64)
 
     def samples(self, cell_id: str, quantity: str) -> list[Floats]:
@@ -191,7 +191,7 @@ class Variation(NamedTuple):
 
 
 class _EmptyRecords(CellRecords):
-    """Records with empty tables."""
+    """Records whose tables have no rows."""
 
     def table(self, cell: str, name: str) -> Columns:
         """The columns of a record table, without rows."""

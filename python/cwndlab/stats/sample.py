@@ -52,7 +52,7 @@ _NAMES = {"difference": "difference"} | dict.fromkeys(_RATIOS, "ratio")
 
 
 class Streams(NamedTuple):
-    """The random numbers of a cell's runs: none, those of a seed, or "own" ones, never paired."""
+    """The random numbers of a cell's runs: none, a seed's, or its "own", which are never paired."""
 
     kind: Literal["exact", "paired", "own"] = "paired"
     id: str = ""
@@ -113,7 +113,7 @@ class Sample(_Operators):
 
     @property
     def exact(self) -> bool:
-        """Whether nothing is random, so that one run suffices; equal replicates alone are no proof of it."""
+        """Whether nothing in the cell is random, so that one run suffices; equal runs do not prove this."""
         return self.streams.kind == "exact"
 
     @property

@@ -137,7 +137,7 @@ def points(spec: Figure, results: Results) -> list[Point]:
             drawn += _list_points(spec, results, panel, series, cell)
             continue
         if spec.x in results.axes and spec.x not in cell.axes:
-            continue  # a cell of another grid
+            continue  # a cell of a grid without this axis
         if spec.x not in cell.axes:
             raise StudyError(
                 f"no axis {spec.x!r}",

@@ -1,4 +1,4 @@
-"""Decides whether there are enough replicates, by a sequential rule on the relative half-width."""
+"""A sequential rule for the number of replicates, based on the relative half-width of intervals."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Published(NamedTuple):
 
 
 class JudgedCell(NamedTuple):
-    """One number of a table: measured, published, verdict."""
+    """One number of a table, with its estimate, its published value and its verdict."""
 
     table: str
     row: tuple[Scalar, ...]
@@ -142,7 +142,7 @@ def check_table(spec: Table, results: Results, folder: Path) -> None:
 def _draft(
     spec: Table, results: Results, folder: Path
 ) -> tuple[list[tuple[Scalar, ...]], list[list[_Draft]]]:
-    """The rows of a table and its numbers, row by row."""
+    """The rows of a table, as axis values, and its numbers before measuring, row by row."""
     what = f"tables.{spec.id}"
     for axis in spec.rows:
         try:

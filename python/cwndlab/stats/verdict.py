@@ -272,11 +272,11 @@ class Incompatible(NamedTuple):
     expected: float
     low: int
     high: int
-    """95 % of counts lie from `low` to `high` if the paper is one more set of our runs (`PlayedPaper`)."""
+    """95 % of counts lie from `low` to `high` if the paper were another set of our runs (`PlayedPaper`)."""
 
     @property
     def text(self) -> str:
-        """The counts in a sentence."""
+        """A sentence with the counts."""
         are = "is" if self.found == 1 else "are"
         numbers = "number" if self.judged == 1 else "numbers"
         return (

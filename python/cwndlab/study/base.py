@@ -72,7 +72,7 @@ _OF_CLASSES = ("model_config", "positional", "name_laws")
 
 
 def _default(field: FieldInfo) -> object:
-    """The default of a key, as a signature shows it."""
+    """The default of a key for the signature; `Parameter.empty` for a required key."""
     default = field.get_default(call_default_factory=True, validated_data={})
     return Parameter.empty if field.is_required() else default
 

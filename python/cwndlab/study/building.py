@@ -78,7 +78,7 @@ def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
         findings.note(place.error((key,), f"unknown key {key!r}", nearest(key, keys)))
         del raw[key]
     if findings.errors and not raw.keys() & {"topology", *NETWORKS}:
-        raise findings.error()  # without a network all else is wrong, too; it may be misspelt
+        raise findings.error()  # the network's key may be misspelt; all else would fail
     try:
         expanded = expand(raw)
     except StudyError as error:

@@ -58,7 +58,7 @@ class Cells:
         return next((value for value in self.axes.get(axis, ()) if same_value(value, text)), text)
 
     def cell_title(self, cell: CellInfo) -> str:
-        """A cell in words, by the axes that vary; "the only cell" in a study without axes."""
+        """A cell in words: its values of the axes that vary; "the only cell" in a study without axes."""
         varied = {axis: at for axis, at in cell.axes.items() if len(self.axes[axis]) > 1}
         return self.labels.settings(varied or cell.axes) or "the only cell"
 

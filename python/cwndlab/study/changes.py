@@ -143,7 +143,7 @@ def capacity(
     at: KeyPath,
     down_at: KeyPath,
 ) -> tuple[int, dict[str, Any] | None]:
-    """A link's rate (bit/s) at the start of the run, or the mean of a trace; and its changes, or None.
+    """A link's rate (bit/s) at the start of the run (the mean of a trace), and its table of changes, or None.
 
     `at` is the path of the table that has the rate, `down_at` that of the pauses.
     """

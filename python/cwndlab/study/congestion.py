@@ -97,7 +97,7 @@ def spell_out(
         raise kind(f"there is no congestion control {name!r}", right=right, path=at)
     own: Mapping[str, Any] = _WITH.get(law) or {**_STANDARD, **own_laws.get(law, {})}
     if law == "cubic" and alternative_name(profile["window_law"]).startswith("cubic"):
-        own = {}  # the profile's own CUBIC, with its slow start
+        own = {}  # use the profile's own CUBIC, with its slow start
     else:
         own = {"window_law": law, **own}
     return {**own, **{key: value for key, value in given.items() if key != KEY}}

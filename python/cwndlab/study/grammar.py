@@ -143,7 +143,7 @@ class Operation(NamedTuple):
 class Compare(NamedTuple):
     """A comparison of a cell's quantity with that of another cell, replicate by replicate."""
 
-    #: decrease = 100 (1 - cell/other) %, increase = 100 (cell/other - 1) %, ratio = cell/other,
+    #: The kind: decrease = 100 (1 - cell/other) %, increase = 100 (cell/other - 1) %, ratio = cell/other,
     #: difference = cell - other.
     kind: str
     #: The axes in which the other cell differs, with its values.

@@ -178,7 +178,7 @@ def _with_suffix(key: str, kind: str) -> str:
 
 @lru_cache(maxsize=1024)
 def plain_name(key: str) -> str:
-    """The knob's name without the unit that may be part of it."""
+    """The name of a knob without its unit suffix."""
     return next((key.removesuffix(suffix) for suffix in _SUFFIX.values() if key.endswith(suffix)), key)
 
 

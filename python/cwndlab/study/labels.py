@@ -95,7 +95,7 @@ class Labels:
         return cls(quantities, axes, outline.cells, flows, paired)
 
     def unit(self, quantity: str) -> str:
-        """The quantity's unit; StudyError when the study has no such quantity."""
+        """The unit of a quantity; StudyError if the study has no such quantity."""
         if quantity not in self.quantities:
             raise StudyError(f"no quantity {quantity!r}", right=nearest(quantity, self.quantities))
         return self.quantities[quantity].unit

@@ -42,9 +42,9 @@ class Measure(NamedTuple):
     scope: Scope
     options: Mapping[str, Any] = MappingProxyType({})
     parts: tuple[Part, ...] = (Part(),)
-    #: Whether only flows whose transfers end have it.
+    #: Whether only flows whose transfers end have this measure.
     ends: bool = False
-    #: The title if a queue consists of several queues, one for each flow; "" for the same title.
+    #: The title for a link with a queue for each flow; "" for the same title.
     of_several: str = ""
 
 
@@ -191,7 +191,7 @@ def _measure_metric(metric: Metric) -> Measure:
 
 
 def _targets(measure: Measure, flows: Flows, at: KeyPath) -> list[tuple[str, Raw]]:
-    """The flows, links or run to measure: each a name, with the metric's options that select it."""
+    """The flows, links or run to measure, each as a name and the metric's options that select it."""
     if measure.scope == "run":
         return [("", {})]
     if measure.scope == "bottleneck":

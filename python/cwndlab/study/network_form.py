@@ -101,7 +101,7 @@ class NetworkForm:
         self.two_way = any(flow.direction != "forward" for flow in self._all_flows())
 
     def write(self) -> None:
-        """Writes the nodes, links and traffic."""
+        """Writes nodes, links and traffic of the network into the full form."""
         routers = ["left", "right"] if self.hops == 1 else [f"r{k}" for k in range(self.hops + 1)]
         self.nodes += routers
         pairs = list(itertools.pairwise(routers))

@@ -21,7 +21,7 @@ from .grammar import Compare, comparison
 from .units import Seconds
 
 Scalar = bool | int | float | str
-"""One value of an axis, as the study writes it."""
+"""One value of an axis in a study file."""
 
 Where = dict[str, Scalar | list[Scalar]]
 """A selection of cells: axis name -> the wanted value, or values."""
@@ -241,7 +241,7 @@ PANEL_QUANTITY = "quantity"
 
 
 class Figure(Strict):
-    """One figure (`[[figures]]`)."""
+    """One figure of the report (`[[figures]]`)."""
 
     id: Slug = Field(description="its name in file names and anchors")
     title: str = Field(description="over the figure")
@@ -388,7 +388,7 @@ class Claim(Strict):
 
 
 class Claims(Strict):
-    """The file claims.toml."""
+    """The content of the file claims.toml."""
 
     claims: list[Claim] = Field([], description="the sentences of the source that are tested")
 

@@ -65,7 +65,7 @@ class Place(NamedTuple):
         )
 
     def _option(self, *keys: str | None) -> str | None:
-        """The key changed by `set` that equals, contains or lies inside one of these keys."""
+        """The key changed by `set` that equals, contains or is inside one of these keys; else None."""
         pairs = ((option, key) for option in self.changed for key in keys if key)
         return next((o for o, key in pairs if f"{o}.".startswith(f"{key}.") or key.startswith(f"{o}.")), None)
 

@@ -14,7 +14,7 @@ from . import values
 from .expr import evaluate, names_in
 from .shorthand import NETWORKS
 
-#: Hosts whose names in braces a program's texts keep: their addresses are known only when it runs.
+#: Host names that stay in braces in a program's texts: their addresses are known only when it runs.
 HOSTS = frozenset(("client", "server"))
 #: The most characters of a text with its references resolved.
 MAX_TEXT = 2000

@@ -261,7 +261,7 @@ class Axis(Strict):
 
 
 class Choice(AxisValue):
-    """One value of a choice that the source leaves open."""
+    """One value of an axis in [sensitivity]: a choice that the source leaves open."""
 
     read: dict[Name, Name] = Field(
         {}, description="quantity -> the quantity that is read in its place: a choice of what is measured"

@@ -188,7 +188,7 @@ class Panel:
             titles.append([title] if isinstance(title, str) else list(title))
         return titles[0], titles[1]
 
-    # ── what is around the panel ────────────────────────────────────────────
+    # ── space around the panel ────────────────────────────────────────────
 
     @property
     def left(self) -> float:

@@ -1,4 +1,4 @@
-"""Marks in SVG: lines, points, rules, areas, bars and text of one layer of a chart."""
+"""Draws marks as SVG: lines, points, rules, areas, bars and text of one layer of a chart."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Places(NamedTuple):
         return left + (self.within.left(row[offset["field"]]) if self.within and offset else 0.0)
 
     def along_y(self, layer: Layer, row: Row, channel: str = "y") -> float:
-        """The pixel of a row along y."""
+        """The pixel of a row's mark along y."""
         own = layer.channels["y"]
         spec = layer.channels[channel]
         return float(row[spec["field"]]) if own.get("scale", {}) is None else _place(self.y, spec, row)
