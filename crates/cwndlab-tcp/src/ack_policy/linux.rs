@@ -21,8 +21,6 @@ const QUICK_FOR_MARK: u8 = 2;
 const DELAY_MIN: Time = Time::from_millis(40);
 /// `TCP_DELACK_MAX`.
 const DELAY_MAX: Time = Time::from_millis(200);
-/// Maximum delay if no segment with PSH is unacknowledged (`tcp_send_delayed_ack`).
-const UNPUSHED_MAX: Time = Time::from_millis(500);
 /// Number of out-of-order segments whose ACKs are not delayed, because the peer counts three duplicates
 /// (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES_AT_ONCE: u8 = 3;
@@ -77,8 +75,7 @@ fn ticks(rto: &RtoConfig, wait: Time) -> u64 {
 }
 
 fn clock(rto: &RtoConfig, now: Time) -> u64 {
-    // The first term puts tick 0 far in the past. This matters before the first data, while `last_data` is 0.
-    (1 << 40) + ticks(rto, Clock::of(rto).at(now))
+    ticks(rto, Clock::of(rto).at(now))
 }
 
 impl Linux {
@@ -282,9 +279,8 @@ impl Linux {
     #[inline]
     fn delayed_next(&mut self, cfg: &TcpConfig, at: Time, rtt: &RttEstimator) -> Due {
         let rto = &cfg.rto;
-        let (delay, srtt) = (Time::from_nanos(u64::from(self.delay)), rtt.srtt(rto));
-        let is_within = delay <= DELAY_MIN || delay <= DELAY_MAX && (srtt == Time::ZERO || delay <= srtt);
-        if rto.timer_hz != 0 || self.due.is_some() || !is_within {
+        let delay = Time::from_nanos(u64::from(self.delay));
+        if rto.timer_hz != 0 || self.due.is_some() || delay > DELAY_MIN {
             return self.delayed(cfg, at, rtt);
         }
         let delay = delay.as_nanos().min(rto.min_ns.as_nanos().max(2) - 1);
@@ -298,14 +294,9 @@ impl Linux {
     fn delayed(&mut self, cfg: &TcpConfig, at: Time, rtt: &RttEstimator) -> Due {
         let rto = &cfg.rto;
         let mut delay = u64::from(self.delay);
-        if delay > ticks(rto, DELAY_MIN) {
-            let most = if self.interactive || self.pushed > 0 { DELAY_MAX } else { UNPUSHED_MAX };
-            let mut most = ticks(rto, most);
-            let srtt = rtt.srtt(rto);
-            if srtt > Time::ZERO {
-                most = most.min(srtt.as_nanos().div_ceil(rto.timer_tick()).max(ticks(rto, DELAY_MIN)));
-            }
-            delay = delay.min(most);
+        let srtt = rtt.srtt(rto);
+        if srtt > Time::ZERO {
+            delay = delay.min(srtt.as_nanos().div_ceil(rto.timer_tick()).max(ticks(rto, DELAY_MIN)));
         }
         // tcp_delack_max: the delay stays below the peer's minimum timeout, which is assumed to equal this end's.
         delay = delay.min(ticks(rto, DELAY_MAX)).min(ticks(rto, rto.min_ns).max(2) - 1);
@@ -413,3 +404,6 @@ impl Linux {
         self.delayed(cfg, now, rtt)
     }
 }
+
+#[cfg(test)]
+mod tests;
