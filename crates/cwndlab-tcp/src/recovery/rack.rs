@@ -448,7 +448,7 @@ impl Rack {
 
     pub fn room(&self, v: &ViewRef<'_>) -> Room {
         let (room, uncounted) = self.account(v);
-        let uncounted = if self.new_only || v.flight.first_to_resend().is_some() { 0 } else { uncounted };
+        let uncounted = if v.flight.first_to_resend().is_some() { 0 } else { uncounted };
         room.less(uncounted)
     }
 
@@ -462,7 +462,8 @@ impl Rack {
     }
 
     pub fn is_calm(&self, flight: &Flight) -> bool {
-        self.phase == Phase::Open && !self.probe_due && !self.new_only && flight.tally().waiting == 0
+        debug_assert!(!(self.new_only && self.phase == Phase::Open), "only repairs prefer new data");
+        self.phase == Phase::Open && !self.probe_due && flight.tally().waiting == 0
     }
 
     pub fn shown(&self) -> Shown {
