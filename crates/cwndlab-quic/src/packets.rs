@@ -197,6 +197,20 @@ mod tests {
         assert_eq!(reader.read(&short(1, &[1])).number, Some(0x1_0001));
     }
 
+    /// Of the numbers that end with the byte, the one up to 128 above the expected one and less than 128 below it, if it is
+    /// a number at all.
+    #[test]
+    fn a_number_of_one_byte_is_within_half_a_window_of_the_expected_one() {
+        for expected in 0..1000_u64 {
+            for truncated in 0..256_u64 {
+                let near =
+                    |number: &u64| number % 256 == truncated && number + 128 > expected && *number <= expected + 128;
+                let nearest = (0..1300).find(near).unwrap_or(truncated);
+                assert_eq!(full_number(truncated, 1, expected), nearest, "{truncated} at {expected}");
+            }
+        }
+    }
+
     #[test]
     fn ranges_of_an_ack_frame_are_found_behind_other_frames() {
         // A PING, then an ACK of 90 to 100 and, after two missing packets, of 87 alone; then ECN counts.

@@ -223,6 +223,11 @@ mod tests {
                 if let Some(value) = step {
                     ring.push(value);
                     model.push_back(value);
+                    if value % 3 == 0 {
+                        let first = ring.head();
+                        *ring.at_mut(first) = value;
+                        model[0] = value;
+                    }
                     if value % 5 == 0 {
                         ring.drop_last();
                         model.pop_back();

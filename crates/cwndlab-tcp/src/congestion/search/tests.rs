@@ -88,3 +88,22 @@ fn a_round_trip_beyond_the_bins_ends_nothing() {
         assert_eq!(search.on_ack(&ack), None);
     }
 }
+
+/// 25 bins lie between the newest one and the oldest that a window 15.5 bins earlier reads.
+#[test]
+fn the_oldest_bin_is_read_before_it_is_overwritten() {
+    let mut search = Search::default();
+    search.start(Time::ZERO, Time::from_millis(100));
+    search.acknowledged = Some(0);
+    let mut acknowledged = 0;
+    for number in 1..=40 {
+        acknowledged += 1000 * number;
+        search.update_bins(Time::from_millis(35 * number), acknowledged);
+    }
+    // the last 26 bins have 15 to 40 kB
+    assert!((search.sum(EXTRA_BINS, WINDOW_BINS, 0.0) - 205_000.0).abs() < 1e-9, "16 to 25 kB");
+    assert!(
+        (search.sum(EXTRA_BINS, WINDOW_BINS, 0.5) - 200_000.0).abs() < 1e-9,
+        "half of 25 and of 15, and 16 to 24 kB"
+    );
+}

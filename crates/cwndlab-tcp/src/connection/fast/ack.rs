@@ -273,3 +273,40 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::fast::comparison::{deliver, poll};
+    use crate::Profile;
+
+    /// RACK's records give a round trip; where one-way delays are the samples, the short path must not use it.
+    #[test]
+    fn the_short_path_of_rack_takes_only_round_trips_as_samples() {
+        for samples in [RttSamples::RoundTrip, RttSamples::OneWayDelay] {
+            let linux = Profile::Linux6.config();
+            let cfg = TcpConfig { handshake: None, rto: crate::RtoConfig { samples, ..linux.rto }, ..linux };
+            let mut end = Connection::client(&cfg, 0, Time::ZERO);
+            let mss = u64::from(end.mss());
+            for n in 1..5 {
+                end.write(2 * mss);
+                let (sent, now) = (Time::from_millis(100 * n), Time::from_millis(100 * n + 50));
+                while poll(&mut end, &cfg, sent, true).is_some() {}
+                let ack = Header {
+                    seq: end.receiver.nxt as u32,
+                    ack: 1 + (2 * n * mss) as u32,
+                    window: 65_535,
+                    wire_bytes: 52,
+                    flags: Flags::ACK,
+                    has_timestamps: true,
+                    ts_val: cfg.timestamp(now - Time::from_millis(10)),
+                    ts_ecr: cfg.timestamp(sent),
+                    ..Header::default()
+                };
+                deliver(&cfg, &mut end, now, &Segment::from(ack), true);
+            }
+            let srtt = end.srtt(&cfg).as_nanos() / 1_000_000;
+            assert_eq!(srtt, if samples == RttSamples::RoundTrip { 50 } else { 10 });
+        }
+    }
+}

@@ -76,6 +76,15 @@ fn a_scaled_window_is_of_whole_units() {
     assert_eq!(found, expected);
 }
 
+/// A segment of 1001 bytes is free, of which the scale can express 1000.
+#[test]
+fn a_closed_window_opens_by_a_segment_less_what_the_scale_cannot_express() {
+    let cfg = TcpConfig { mss: 1001, receive_buffer_bytes: 100_000, window_scale: true, ..config(1) };
+    let found = windows(&cfg, &[("0-50000", 0), ("50000-100000", 0), ("", 1000), ("", 1)]);
+    let expected: [&[u32]; 4] = [&[50_000], &[0], &[], &[1000]];
+    assert_eq!(found, expected);
+}
+
 /// `tcp_recvmsg_locked`: an application reads 64 KB at a time, so of more data that arrives at one instant the ACK that the first
 /// read draws has the window of what is left.
 #[test]

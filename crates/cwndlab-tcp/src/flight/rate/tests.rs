@@ -24,3 +24,19 @@ fn what_arrived_twice_counts_in_bytes_and_packets() {
     sampler.arrive_twice(2500, 3);
     assert_eq!((sampler.delivered_bytes(), sampler.delivered_packets), (3000, 4));
 }
+
+/// What a segment's marks are counted from is the total when it was sent.
+#[test]
+fn a_sample_has_the_marks_reported_before_its_segment_was_sent() {
+    let ms = Time::from_millis;
+    let mut sampler = RateSampler::new(Time::from_secs(10), Clock::default());
+    sampler.begin(ms(1), true);
+    sampler.note_ce(700);
+    sampler.note_ce(300);
+    let stamp = sampler.stamp(&Tally::default());
+    sampler.note_ce(5000);
+    let sent = Sent { start: 1, end: 1001, at: ms(1), ..Sent::default() };
+    sampler.arrive(&sent, stamp, true);
+    let sample = sampler.sample(ms(101), Some(ms(100))).expect("is measured");
+    assert_eq!((sample.prior_ce_bytes, sample.interval, sample.delivered_bytes), (1000, ms(100), 1000));
+}
