@@ -111,7 +111,7 @@ impl Sender {
             rate.note_handshake(now, least);
         }
         if !self.snd.ecn.is_accurate() {
-            self.cc.do_without_accecn();
+            self.cc.do_without_accecn(cfg);
         }
         let start = Start { now, mss: self.snd.mss, mtu, srtt: self.snd.rtt.srtt(&cfg.rto), min_rtt: least };
         let random = self.extra.as_ref().and_then(|extra| extra.random.clone());
@@ -160,14 +160,25 @@ impl Sender {
     }
 
     /// Marks the delivery rate sampler as application-limited if less than a segment is left to send, cwnd has room,
-    /// and no go-back-N after a timeout is in progress. Called before each write of the application, with `in_flight`
+    /// no go-back-N after a timeout is in progress, and all lost segments have been retransmitted. Called before each write of the application, with `in_flight`
     /// bytes in the network (Linux: `tcp_rate_check_app_limited`, on entry to `tcp_sendmsg`).
     pub fn note_write(&mut self, in_flight: u64) {
         let queued = self.snd.end.saturating_sub(self.snd.nxt);
-        let idle = queued < u64::from(self.snd.mss) && self.snd.nxt == self.snd.max && in_flight < self.cc.cwnd();
+        let repaired = self.snd.nxt == self.snd.max && self.outstanding.tally().lost <= self.outstanding.tally().again;
+        let idle = queued < u64::from(self.snd.mss) && repaired && in_flight < self.cc.cwnd();
         let packets = in_flight.div_ceil(u64::from(self.snd.mss));
         if let Some(rate) = self.outstanding.rate().filter(|_| idle) {
             rate.on_app_limited(packets);
+        }
+    }
+
+    /// Without SACK: of the segments that an ACK of new data acknowledges, counts those only once that duplicate ACKs have
+    /// reported, at most all but one (`tcp_remove_reno_sacks`).
+    pub fn count_reported_once(&mut self, acked_bytes: u64) {
+        let acked = self.outstanding.arrived().len() as u32;
+        let reported = self.snd.dup_acks.min(acked.saturating_sub(1));
+        if let Some(rate) = self.outstanding.rate() {
+            rate.count_once(acked_bytes.min(u64::from(reported * self.snd.mss)), u64::from(reported));
         }
     }
 
@@ -461,5 +472,23 @@ mod tests {
         let extra = paced.extra.get_or_insert_default();
         (extra.has_law_timer, extra.socket) = (false, Some(Box::default()));
         assert!(!paced.has_no_rare_timer());
+    }
+
+    /// `tcp_rate_check_app_limited`: a sender that has a loss to repair is not limited by its application.
+    #[test]
+    fn a_write_finds_the_application_too_slow_only_if_all_that_is_lost_was_sent_again() {
+        let limited = |lost: bool, again: bool| {
+            let window_law = crate::config::WindowLawKind::Bbr1;
+            let mut s = Sender::new(&TcpConfig { window_law, ..Profile::Linux6.config() }, MSS as u32);
+            (s.snd.end, s.snd.nxt, s.snd.max) = (1 + MSS, 1 + MSS, 1 + MSS);
+            s.outstanding.on_sent(1, 1 + MSS, Time::ZERO, true);
+            assert!(!lost || s.outstanding.lose_first());
+            if again {
+                s.outstanding.on_sent(1, 1 + MSS, Time::from_millis(1), false);
+            }
+            s.note_write(0);
+            s.outstanding.rate().is_some_and(|rate| rate.is_app_limited())
+        };
+        assert_eq!((limited(false, false), limited(true, false), limited(true, true)), (true, false, true));
     }
 }

@@ -176,11 +176,14 @@ impl Connection {
         let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(cfg, seg, blocks);
         let twice = dsack.filter(|_| cfg.counts_dsacked() && ack >= una as i64).map_or(0, |(start, end)| end - start);
         if let Some(rate) = self.sender.outstanding.rate().filter(|_| twice > 0) {
-            rate.arrive_twice(twice, twice.div_ceil(u64::from(self.sender.snd.mss)));
+            rate.arrive_unrecorded(now, twice, twice.div_ceil(u64::from(self.sender.snd.mss)));
         }
         let blocks = blocks.filter(|_| self.agreed.sack);
         let sacked_bytes = blocks.map_or(0, |seg| self.learn_sack(cfg, seg));
         let (acked_bytes, known) = if is_new { self.acknowledge(ack as u64) } else { (0, 0) };
+        if is_new && self.recovery.rack().is_some_and(|rack| rack.counts_arrivals_by_duplicates()) {
+            self.sender.count_reported_once(acked_bytes);
+        }
         let measured = if is_new {
             self.measure_record(cfg, now, seg, ack as u64, blocks.is_some())
         } else {

@@ -17,6 +17,7 @@
 
 mod acked;
 mod close;
+mod delivered;
 mod ecn;
 mod edges;
 mod flow;

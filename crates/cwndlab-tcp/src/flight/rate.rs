@@ -177,10 +177,19 @@ impl RateSampler {
         }
     }
 
-    /// Counts what arrived twice as delivered once more.
-    pub fn arrive_twice(&mut self, bytes: u64, packets: u64) {
+    /// Counts arrivals for which no segment of the record stands: of what arrived twice (`tcp_dsack_seen`), and without
+    /// SACK those that duplicate ACKs report (`tcp_add_reno_sack`).
+    pub fn arrive_unrecorded(&mut self, now: Time, bytes: u64, packets: u64) {
         self.delivered += bytes;
         self.delivered_packets += packets;
+        self.delivered_at = self.clock.whole(now);
+    }
+
+    /// Takes back what [`Self::arrive`] has counted of segments that duplicate ACKs had reported
+    /// (`tcp_remove_reno_sacks`).
+    pub fn count_once(&mut self, bytes: u64, packets: u64) {
+        self.delivered -= bytes;
+        self.delivered_packets -= packets;
     }
 
     /// Takes the sample of an ACK, after its blocks have been processed (`tcp_rate_gen`). Returns `None` if the ACK

@@ -57,14 +57,14 @@ fn watched(cfg: &TcpConfig, decide: fn(&AckReport, &mut Window)) -> (Connection,
 }
 
 /// The reports that a law receives during a script. The law leaves the window as it is.
-fn reports(cfg: &TcpConfig, script: &str) -> Vec<AckReport> {
+pub(super) fn reports(cfg: &TcpConfig, script: &str) -> Vec<AckReport> {
     let (end, reports) = watched(cfg, |_, _| {});
     run(cfg, end, script);
     let reports = reports.lock().unwrap();
     reports.iter().map(|(ack, _)| *ack).collect()
 }
 
-fn external(cfg: TcpConfig) -> TcpConfig {
+pub(super) fn external(cfg: TcpConfig) -> TcpConfig {
     TcpConfig { window_law: EXTERNAL, ..cfg }
 }
 

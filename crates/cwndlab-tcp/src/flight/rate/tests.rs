@@ -18,11 +18,12 @@ proptest! {
     }
 }
 
+/// `tcp_rate_gen`: the time of the last delivery is also that of an ACK which reports no segment of the record.
 #[test]
-fn what_arrived_twice_counts_in_bytes_and_packets() {
+fn what_arrived_twice_counts_in_bytes_and_packets_and_as_the_last_delivery() {
     let mut sampler = RateSampler { delivered: 500, delivered_packets: 1, ..RateSampler::default() };
-    sampler.arrive_twice(2500, 3);
-    assert_eq!((sampler.delivered_bytes(), sampler.delivered_packets), (3000, 4));
+    sampler.arrive_unrecorded(MS(7), 2500, 3);
+    assert_eq!((sampler.delivered_bytes(), sampler.total()), (3000, (4, MS(7))));
 }
 
 /// What a segment's marks are counted from is the total when it was sent.

@@ -22,7 +22,11 @@ impl Rack {
         } else if ack.kind == AckKind::Duplicate && self.counts_duplicates(v.s) {
             v.s.dup_acks += 1;
             self.bound_duplicates(v, 0);
-            v.s.dup_acks.saturating_sub(before)
+            let reported = v.s.dup_acks.saturating_sub(before);
+            if let Some(rate) = v.flight.rate().filter(|_| reported > 0) {
+                rate.arrive_unrecorded(ack.now, u64::from(reported * v.s.mss), u64::from(reported));
+            }
+            reported
         } else {
             0
         };
