@@ -58,15 +58,20 @@ impl Evidence {
     }
 
     /// Whether an echo had reduced the window, so that nothing can be undone, and the repair of the loss that followed
-    /// was not needed: nothing was retransmitted, or the ACK echoes a timestamp from before the first retransmission.
+    /// was not needed.
     pub fn is_of_echo_alone(&self, cfg: &TcpConfig, echo: Option<u32>) -> bool {
-        self.since == 0 && self.first_again.is_none_or(|at| echo.is_some_and(|echo| cfg.precedes(echo, at)))
+        self.since == 0 && self.precedes_repair(cfg, echo)
     }
 
-    /// Whether the ACK echoes a timestamp older than that of the first retransmission (RFC 3522, section 3.2, step 5).
+    /// Whether the reduction may be undone, and an ACK of new data was caused by an original.
     fn answers_original(&self, cfg: &TcpConfig, echo: Option<u32>) -> bool {
-        let (Some(echo), Some(at)) = (echo, self.first_again) else { return false };
-        self.since != 0 && cfg.precedes(echo, at)
+        self.since != 0 && self.precedes_repair(cfg, echo)
+    }
+
+    /// Whether nothing was retransmitted, or the ACK echoes a timestamp older than that of the first retransmission
+    /// (RFC 3522, section 3.2, step 5; `tcp_packet_delayed`).
+    fn precedes_repair(&self, cfg: &TcpConfig, echo: Option<u32>) -> bool {
+        self.first_again.is_none_or(|at| echo.is_some_and(|echo| cfg.precedes(echo, at)))
     }
 }
 
@@ -118,7 +123,9 @@ impl Rack {
     /// Undoes the reduction if it was spurious, once all data outstanding at the start of the episode is acknowledged.
     /// Returns whether it was spurious.
     pub(super) fn undo_at_end(&mut self, v: &mut View<'_>, echo: Option<u32>, changes: &mut Changes) -> bool {
-        let spurious = self.evidence.explained() || self.evidence.answers_original(v.cfg, echo);
+        // Without SACK, the time of the first retransmission may have been forgotten (`tcp_packet_delayed`).
+        let timed = !self.by_duplicates || self.evidence.first_again.is_some();
+        let spurious = self.evidence.explained() || timed && self.evidence.answers_original(v.cfg, echo);
         if spurious {
             self.undo(v, changes, false);
         }
@@ -188,5 +195,16 @@ mod tests {
         assert_eq!(left(1000, (4000, 5001)), Some(3)); // not acknowledged
         assert_eq!(left(1000, (0, 1000)), Some(3)); // sent before
         assert_eq!(left(0, (1000, 2000)), Some(3)); // nothing was reduced
+    }
+
+    /// `tcp_packet_delayed`
+    #[test]
+    fn new_data_is_acknowledged_by_originals_where_nothing_was_retransmitted_since_the_reduction() {
+        let cfg = crate::Profile::Linux6.config();
+        let reduced = Evidence { since: 1, ..Evidence::default() };
+        let repaired = Evidence { first_again: Some(Time::from_secs(1)), ..reduced.clone() };
+        assert!(reduced.answers_original(&cfg, None));
+        assert!(!repaired.answers_original(&cfg, None));
+        assert!(!Evidence::default().answers_original(&cfg, None), "nothing can be undone");
     }
 }
