@@ -120,6 +120,11 @@ impl Reassembly {
         self.duplicate = low((start, end));
     }
 
+    /// Forgets a duplicate that no ACK has reported yet, because more data arrives (`tcp_data_queue`).
+    pub fn forget_duplicate(&mut self) {
+        self.duplicate = NO_BLOCK;
+    }
+
     /// Removes and returns the duplicate if it begins between `ack` and `next` (low 32 bits of positions). An ACK of
     /// `ack` must not report such a duplicate, because the block would look like data received beyond `ack`.
     pub fn take_duplicate_of(&mut self, ack: u32, next: u32) -> Option<(u64, u64)> {

@@ -157,6 +157,9 @@ impl Receiver {
             Some(_) => Blocks::Remembered,
         };
         let beyond = self.beyond.get_or_insert_default();
+        if blocks != Blocks::Whole {
+            beyond.forget_duplicate();
+        }
         if start <= self.nxt {
             // Of the parts of the segment that had arrived before, the first is reported (RFC 2883, section 4).
             let known = if start < self.nxt { Some((start, self.nxt)) } else { beyond.first_below(end) };
