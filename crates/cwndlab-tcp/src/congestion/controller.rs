@@ -84,9 +84,9 @@ impl Controller {
 
     /// Replaces a law that needs AccECN by Reno (Linux: `prague_reno`), because the two ends have not agreed on AccECN.
     /// Call it before [`Controller::on_start`].
-    pub fn do_without_accecn(&mut self) {
+    pub fn do_without_accecn(&mut self, cfg: &TcpConfig) {
         if matches!(self.law, AnyLaw::Prague(_)) {
-            self.law = AnyLaw::Reno(Reno::default());
+            self.law = AnyLaw::Reno(Reno::new(cfg));
         }
     }
 

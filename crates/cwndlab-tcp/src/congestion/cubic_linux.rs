@@ -8,6 +8,7 @@
 use super::hystart_linux::HystartLinux;
 use super::law::{Acked, Cut, Growth, LossLaw, Pause, Windows};
 use super::needs::Needs;
+use super::reno::spend_credit;
 use super::PlainAck;
 use crate::clock::Clock;
 use crate::config::{SlowStartKind, TcpConfig};
@@ -84,7 +85,11 @@ impl CubicLinux {
         }
         let us = (rtt.as_nanos() / 1000).max(1);
         self.min_rtt_us = if self.min_rtt_us == 0 { us } else { self.min_rtt_us.min(us) };
-        let Some(hystart) = self.hystart.as_mut().filter(|_| slow_start) else { return false };
+        let Some(hystart) = self.hystart.as_mut() else { return false };
+        if !slow_start {
+            hystart.note_rtt(rtt);
+            return false;
+        }
         let ends = hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, Some(rtt), (cwnd, ack.mss));
         if ends {
             self.hystart = None;
@@ -101,15 +106,7 @@ impl CubicLinux {
     /// Takes `acked` segments in congestion avoidance. Returns by how many segments the window opens.
     pub fn grow_segments(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
         self.look(now, cwnd, acked);
-        let mut grown = 0;
-        if self.credit >= self.per_segment {
-            self.credit = 0; // credit collected while growth was slower adds only one segment
-            grown = 1;
-        }
-        self.credit += acked;
-        grown += self.credit / self.per_segment;
-        self.credit %= self.per_segment;
-        grown
+        spend_credit(&mut self.credit, acked, self.per_segment)
     }
 
     /// Sets `per_segment` from the curve, or from Reno's window if that makes cwnd grow faster than the curve.

@@ -3,6 +3,7 @@
 use super::law::{Acked, Cut, Growth, LossLaw, Windows};
 use super::reno::Reno;
 use super::{AckKind, CongestionEvent};
+use crate::config::TcpConfig;
 
 /// alpha = 1 in the Linux kernel's integers. It is also alpha's initial value, which is the conservative choice (RFC
 /// 8257, section 4.2).
@@ -25,8 +26,8 @@ pub(super) struct Dctcp {
 }
 
 impl Dctcp {
-    pub const fn new() -> Self {
-        Dctcp { reno: Reno { acked_bytes: 0 }, alpha: ONE, acked: 0, marked: 0, window_end: 0 }
+    pub fn new(cfg: &TcpConfig) -> Self {
+        Dctcp { reno: Reno::new(cfg), alpha: ONE, acked: 0, marked: 0, window_end: 0 }
     }
 
     /// Takes an ACK of `delivered` bytes, `marked` of which were marked CE. The cumulative ACK is `una`, and data below
@@ -87,9 +88,13 @@ mod tests {
     use super::*;
     use crate::congestion::AckReport;
 
+    fn dctcp() -> Dctcp {
+        Dctcp::new(&crate::Profile::Linux6.config())
+    }
+
     /// alpha after each of several windows of 100 segments, of which these percentages are marked.
     fn alphas(marked: &[u64]) -> Vec<u32> {
-        let mut dctcp = Dctcp::new();
+        let mut dctcp = dctcp();
         dctcp.window_end = 101;
         let alpha = |(round, &share): (usize, &u64)| {
             for segment in 0..100 {
@@ -131,7 +136,7 @@ mod tests {
         for (kind, counted) in
             [(AckKind::New, true), (AckKind::Duplicate, true), (AckKind::Other, false), (AckKind::Old, false)]
         {
-            let mut dctcp = Dctcp { window_end: 5000, ..Dctcp::new() };
+            let mut dctcp = Dctcp { window_end: 5000, ..dctcp() };
             let report = AckReport { kind, delivered_bytes: 3000, ce_bytes: 1000, snd_una: 4000, snd_nxt: 9000, ..ack };
             dctcp.on_feedback(&Acked::of(&report), &mut windows);
             assert_eq!((dctcp.acked, dctcp.marked), if counted { (3000, 1000) } else { (0, 0) }, "{kind:?}");
@@ -142,7 +147,7 @@ mod tests {
             let expected = if counted { (ONE - 64 + 21, 9000) } else { (ONE, 5000) };
             assert_eq!((dctcp.alpha, dctcp.window_end), expected);
         }
-        let mut dctcp = Dctcp::new();
+        let mut dctcp = dctcp();
         dctcp.on_feedback(&Acked { report: None, ..Acked::of(&ack) }, &mut windows);
         assert_eq!((dctcp.alpha, dctcp.acked), (ONE, 0));
     }
@@ -151,7 +156,7 @@ mod tests {
     fn a_loss_after_an_echo_halves_whole_segments_but_leaves_two() {
         for (segments, left) in [(29, 14), (28, 14), (3, 2)] {
             let mut windows = Windows { cwnd: segments * 1000, ssthresh: 18_000 };
-            Dctcp::new().on_loss_after_echo(&mut windows, 1000);
+            dctcp().on_loss_after_echo(&mut windows, 1000);
             assert_eq!(windows, Windows { cwnd: segments * 1000, ssthresh: left * 1000 });
         }
     }
@@ -165,7 +170,7 @@ mod tests {
             (10, 99_512, 100_000),
             (0, 100_000, 100_000),
         ] {
-            let dctcp = Dctcp { alpha, ..Dctcp::new() };
+            let dctcp = Dctcp { alpha, ..dctcp() };
             assert_eq!((dctcp.on_echo(100_000, 1), dctcp.on_echo(100_000, 1000)), (after, whole));
         }
     }

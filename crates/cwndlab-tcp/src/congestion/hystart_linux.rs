@@ -43,6 +43,14 @@ impl HystartLinux {
         HystartLinux { round_end: 1, round_rtt_us: NONE, min_rtt_us: NONE, paced, ..HystartLinux::default() }
     }
 
+    /// Lets a round trip count for the minimum, also outside of slow start (`cubictcp_acked`). Returns it in whole
+    /// microseconds, at least one.
+    pub fn note_rtt(&mut self, rtt: Time) -> u32 {
+        let rtt_us = (rtt.as_nanos() / 1_000).clamp(1, u64::from(NONE - 1)) as u32;
+        self.min_rtt_us = self.min_rtt_us.min(rtt_us);
+        rtt_us
+    }
+
     /// Takes an ACK of new data in slow start; `cwnd` is the window before the ACK opens it. Returns whether slow start
     /// ends.
     pub fn on_ack(
@@ -55,8 +63,7 @@ impl HystartLinux {
     ) -> bool {
         let Some(rtt) = rtt else { return false };
         let cwnd_segments = cwnd / mss;
-        let rtt_us = (rtt.as_nanos() / 1_000).clamp(1, u64::from(NONE - 1)) as u32;
-        self.min_rtt_us = self.min_rtt_us.min(rtt_us);
+        let rtt_us = self.note_rtt(rtt);
         self.srtt =
             if self.srtt == 0 { rtt_us.saturating_mul(8) } else { (self.srtt - self.srtt / 8).saturating_add(rtt_us) };
         if snd_una > self.round_end {

@@ -122,14 +122,14 @@ macro_rules! laws {
 
 laws! { $(cfg, cwnd, mss)
     loss inline {
-        Reno: WindowLawKind::Reno => Reno::default();
+        Reno: WindowLawKind::Reno => Reno::new(cfg);
         RenoPackets: WindowLawKind::RenoPackets => RenoPackets::from_bytes(cwnd, mss);
         RenoLinux2: WindowLawKind::RenoLinux2 => RenoLinux2::default();
     }
     loss boxed {
         Cubic: WindowLawKind::Cubic(_) => Cubic::new();
         CubicLinux: WindowLawKind::CubicLinux(_) => CubicLinux::new(cfg);
-        Dctcp: WindowLawKind::Dctcp => Dctcp::new();
+        Dctcp: WindowLawKind::Dctcp => Dctcp::new(cfg);
         LedbatPlusPlus: WindowLawKind::LedbatPlusPlus(knobs) => LedbatPlusPlus::new(knobs);
         Ledbat: WindowLawKind::Ledbat(knobs) => Ledbat::new(knobs);
     }

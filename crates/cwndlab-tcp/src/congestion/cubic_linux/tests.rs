@@ -114,3 +114,22 @@ fn the_curve_is_evaluated_once_a_tick_of_the_kernels_clock() {
     assert!(evaluated_again(0), "a tick has passed at 3 ms");
     assert!(!evaluated_again(5), "it had passed at 2.995 ms");
 }
+
+/// `cubictcp_acked`: round trips of recovery count for the minimum with which HyStart compares when cwnd is below ssthresh
+/// again.
+#[test]
+fn hystart_compares_with_round_trips_measured_outside_of_slow_start() {
+    let ends = |in_recovery: u64| {
+        let mut law = law();
+        let mut ack = |at: u64, rtt: u64, slow_start: bool| {
+            let (now, rtt) = (Time::from_millis(at), Time::from_millis(rtt));
+            let ack = PlainAck { now, mss: 1000, acked_bytes: 1000, rtt: Some(rtt), snd_una: 2, snd_nxt: 9000 };
+            law.on_rtt(&ack, rtt, 20_000, slow_start)
+        };
+        // Eight samples of the round, more than 2 ms apart, are no train.
+        (1..=8).for_each(|k| assert!(!ack(10 * k, 40, true)));
+        assert!(!ack(100, in_recovery, false));
+        ack(200, 40, true)
+    };
+    assert_eq!((ends(40), ends(35)), (false, true));
+}
