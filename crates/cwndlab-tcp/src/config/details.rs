@@ -32,6 +32,9 @@ details! {
     restarts_syn_ack_timer
     /// A SYN-ACK that answers a SYN that arrived again counts as a retransmission (`num_retrans`).
     counts_repeated_syn_acks
+    /// The initial window stays where the ACK echoes the timestamp of the first SYN or SYN-ACK
+    /// (`tcp_try_undo_spurious_syn`).
+    keeps_window_after_spurious_syn
     /// The timestamp of the ACK times a handshake whose SYN or SYN-ACK was sent again (`tcp_ack_update_rtt`).
     times_repeated_handshake
     /// Applications read after all packets of an instant have been processed (`net_rx_action`).

@@ -118,7 +118,8 @@ impl Connection {
                                         // In Linux a SYN-ACK sent because the SYN arrived again counts, too (`num_retrans`).
             let timeouts = u32::from(self.retries);
             let retransmissions = if cfg.counts_repeated_syn_acks() { self.stats.retransmits } else { timeouts };
-            if retransmissions > u32::from(cfg.shaking().free_retransmissions) {
+            let first = echoed == Some(cfg.timestamp(s.timed_at)) && cfg.keeps_window_after_spurious_syn();
+            if retransmissions > u32::from(cfg.shaking().free_retransmissions) && !first {
                 // RFC 5681, section 3.1: after a lost SYN the window is one segment.
                 s.cc.change(cfg, now, WindowChange::Restart, s.snd.mss);
             }

@@ -115,6 +115,20 @@ fn linux_measures_a_repeated_handshake_by_its_timestamps() {
     assert_eq!(it.end.srtt(&cfg), Time::from_millis(50));
 }
 
+/// `tcp_try_undo_spurious_syn`: a SYN-ACK that answers the first of three SYNs does not reduce the initial window.
+#[test]
+fn linux_keeps_the_initial_window_if_the_first_syn_was_answered() {
+    let cwnd = |answered_ms: u64| {
+        let rto = RtoConfig { tick_phase_ns: Time::from_millis(64), ..with_kernels_clock().rto };
+        let cfg = TcpConfig { timestamps: true, rto, ..with_kernels_clock() };
+        let mut it = Script::new(&cfg, Connection::client(&cfg, ISS, Time::ZERO));
+        it.run("0.0 > syn\n1.024 > syn\n3.072 > syn");
+        it.take(Time::from_millis(3100), &format!("syn ack 0 ts 1 {}", cfg.timestamp(Time::from_millis(answered_ms))));
+        it.end.cwnd_bytes()
+    };
+    assert_eq!((cwnd(0), cwnd(1024), cwnd(3072)), (2 * 988, 988, 988));
+}
+
 /// `tcp_ecn_clear_syn` (RFC 3168, section 6.1.1.1).
 #[test]
 fn linux_asks_for_ecn_with_the_first_syn_only() {
