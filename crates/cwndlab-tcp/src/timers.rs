@@ -77,6 +77,16 @@ impl TcpConfig {
         at.saturating_add_signed(ahead) / unit < at / unit
     }
 
+    /// Returns the round trip from an echoed timestamp. In Linux, timestamps count milliseconds, and the shortest round
+    /// trip is one (`tcp_rtt_tsopt_us`).
+    pub(crate) fn stamped_rtt(&self, now: Time, echoed: u32) -> Time {
+        let clock = self.clock();
+        if !self.echoes_milliseconds() {
+            return Time::from_micros(clock.age(now, echoed));
+        }
+        Time::from_millis((clock.micros(now) / 1000).saturating_sub(clock.stamped_ms(now, echoed)).max(1))
+    }
+
     /// Returns the time from `at` to `now`. Linux measures round trips and waiting times as differences of whole
     /// microseconds of its clock.
     #[inline]

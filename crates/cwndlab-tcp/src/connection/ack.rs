@@ -386,7 +386,7 @@ impl Connection {
             // The TCP of RFC 2415's authors samples the one-way delay of the ACK of the timed segment.
             timed.then(|| Time::from_micros(cfg.clock().age(now, seg.ts_val)))
         } else if self.agreed.timestamps && seg.ts_ecr != 0 {
-            Some(stamped_rtt(cfg, now, seg.ts_ecr))
+            Some(cfg.stamped_rtt(now, seg.ts_ecr))
         } else {
             timed.then(|| cfg.elapsed(s.timed_at, now))
         };
@@ -490,14 +490,4 @@ impl Connection {
         self.on_reporting_ack(cfg, report);
         self.time_first(cfg, now);
     }
-}
-
-/// Returns the round trip from an echoed timestamp. In Linux, timestamps count milliseconds, and the shortest round trip
-/// is one (`tcp_rtt_tsopt_us`).
-pub(super) fn stamped_rtt(cfg: &TcpConfig, now: Time, echoed: u32) -> Time {
-    let clock = cfg.clock();
-    if !cfg.echoes_milliseconds() {
-        return Time::from_micros(clock.age(now, echoed));
-    }
-    Time::from_millis((clock.micros(now) / 1000).saturating_sub(clock.stamped_ms(now, echoed)).max(1))
 }

@@ -2,7 +2,6 @@
 
 use cwndlab_units::Time;
 
-use super::ack::stamped_rtt;
 use super::{stamp_unit, Connection, Control, MAX_SYN_RETRIES};
 use crate::config::{ReceiveTuning, RttSamples, TcpConfig};
 use crate::congestion::{AfterAck, CongestionEvent, WindowChange};
@@ -110,7 +109,7 @@ impl Connection {
         let is_timed = self.retries == 0 && s.timed_end == 1 && cfg.shaking().timed;
         if let Some(echoed) = echoed.filter(|_| !is_timed && cfg.times_repeated_handshake()) {
             // `tcp_ack_update_rtt`: the timestamp tells which SYN or SYN-ACK was answered.
-            s.snd.rtt.on_sample(&cfg.rto, now, stamped_rtt(cfg, now, echoed), (s.snd.una, s.snd.max));
+            s.snd.rtt.on_sample(&cfg.rto, now, cfg.stamped_rtt(now, echoed), (s.snd.una, s.snd.max));
             s.snd.rtt.clear_backoff();
         }
         if self.retries > 0 {

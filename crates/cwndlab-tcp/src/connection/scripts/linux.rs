@@ -275,7 +275,7 @@ fn a_round_trip_from_a_timestamp_counts_milliseconds() {
     let cfg = TcpConfig { rto: RtoConfig { tick_phase_ns: Time::from_micros(300), ..linux().rto }, ..linux() };
     for (sent_us, now_us, rtt_ms) in [(10_000, 30_600, 20), (10_000, 30_700, 21), (10_000, 10_100, 1)] {
         let (sent, now) = (Time::from_micros(sent_us), Time::from_micros(now_us));
-        let rtt = super::super::ack::stamped_rtt(&cfg, now, cfg.timestamp(sent));
+        let rtt = cfg.stamped_rtt(now, cfg.timestamp(sent));
         assert_eq!(rtt, Time::from_millis(rtt_ms), "{sent_us} {now_us}");
     }
 }
