@@ -181,7 +181,7 @@ impl Connection {
         let blocks = blocks.filter(|_| self.agreed.sack);
         let sacked_bytes = blocks.map_or(0, |seg| self.learn_sack(cfg, seg));
         let (acked_bytes, known) = if is_new { self.acknowledge(ack as u64) } else { (0, 0) };
-        if is_new && self.recovery.rack().is_some_and(|rack| rack.counts_arrivals_by_duplicates()) {
+        if is_new && !self.agreed.sack && self.recovery.detects_by_time() {
             self.sender.count_reported_once(acked_bytes);
         }
         let measured = if is_new {

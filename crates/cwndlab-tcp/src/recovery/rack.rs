@@ -149,10 +149,6 @@ impl Rack {
         Rack { by_duplicates: true, reordering: cfg.dup_thresh, ..Rack::new() }
     }
 
-    pub fn counts_arrivals_by_duplicates(&self) -> bool {
-        self.by_duplicates
-    }
-
     /// Whether a DSACK that reports this many segments counts. `again`: segments retransmitted so far. In Linux it does
     /// not if DSACKs have reported more than were retransmitted: the network duplicates packets (`tcp_dsack_seen`).
     pub fn believes_dsack(&mut self, cfg: &TcpConfig, segments: u32, again: u32) -> bool {
