@@ -126,7 +126,7 @@ def _expanded(tree: str) -> Iterator[Module]:
 
 
 def _resolved(name: Module, module: Module) -> Module:
-    """The full name, from the crate's root."""
+    """The path of an imported module from the crate's root."""
     at = () if name[0] == "crate" else module
     name = name[1:] if name[0] in ("crate", "self") else name
     while name and name[0] == "super":

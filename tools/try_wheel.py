@@ -44,7 +44,7 @@ def is_kernels(wheel: Path) -> bool:
 
 
 def missing(wheel: Path) -> Iterator[str]:
-    """What the wheel lacks."""
+    """The files that the wheel lacks, and the router's right to be executed if that is missing."""
     core = not is_kernels(wheel)
     tree = "python/cwndlab" if core else "linux/cwndlab_linux"
     wanted = [name.partition("/")[2] for name in tracked(tree)]
@@ -61,7 +61,7 @@ def missing(wheel: Path) -> Iterator[str]:
 
 
 def missing_sources(sdist: Path) -> Iterator[str]:
-    """What the source distribution lacks."""
+    """The paths of files that the source distribution lacks."""
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(sdist) as file:
             file.extractall(folder, filter="data")

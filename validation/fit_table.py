@@ -40,7 +40,7 @@ SECONDS = 20
 FEWEST_PACKETS, PACKET = 6, 1500
 #: The congestion control to predict: in the simulator, and on Linux 6.12, which has BBR version 1.
 WHAT_IF, WHAT_IF_LINUX = "bbr3", "bbr1"
-#: Every how many paths one runs on Linux.
+#: One path of this many runs on Linux, the others in the simulator.
 LINUX_EVERY = 10
 LIMITS = ("network", "network", "network", "network", "network", "network", "short", "reader")
 

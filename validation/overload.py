@@ -86,7 +86,7 @@ def _scenario(cell: Cell, changes: Mapping[str, Any]) -> str:
 
 
 def _measure(scenario: str, replicate: int, iw: str) -> list[float]:
-    """`COLUMNS` and, for the mixture, `HALVES`; unfinished pages are ignored, as in the script."""
+    """One run's numbers: `COLUMNS`, then for the mixture `HALVES`. The median excludes unfinished pages."""
     compiled = json.loads(scenario)
     records = _core.run(scenario, SEED, replicate)
     pages = [o for o in pa.table(records.table("objects")).to_pylist() if o["kind"] == "page"]

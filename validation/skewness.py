@@ -21,7 +21,7 @@ from cwndlab.stats.skewness import FILE, HEAD, MILD, UNDERSTATED
 RUNS = (3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50, 100, 300, 1000)
 SCATTER = (0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0)
 DRAWS = 100_000
-"""Samples for each number; the error of the quantiles' probability is 0.05 percentage points."""
+"""Samples for each number; the standard error of a quantile's probability is 0.05 percentage points."""
 AT_ONCE = 2_000_000
 
 Floats = NDArray[np.float64]

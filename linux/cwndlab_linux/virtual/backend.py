@@ -46,7 +46,7 @@ class VirtualKernel(Kernel):
     more_laws = "`cwndlab linux build --law FILE.c` or `--patch FILE` builds a kernel with {}"
     #: A second attempt would give the same result.
     attempts: int = 1
-    #: Unknown before a run has finished, since it depends on packets and machine.
+    #: Wall seconds per simulated second; None before the first run, since it depends on packets and machine.
     pace: float | None = None
     image: images.Image = field(default_factory=images.find)
     #: The kernels of cells that do not run on `image`.

@@ -1,1 +1,1 @@
-"""What is built upon the laboratory, whose packages know none of these."""
+"""The applications of the laboratory, whose own packages import none of these."""

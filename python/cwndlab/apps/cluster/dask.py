@@ -102,7 +102,7 @@ class _Stage(IntEnum):
 
     #: In batches.
     TOGETHER = 0
-    #: One by one.
+    #: Each job as its own task.
     SINGLE = 1
     #: With nothing else on the cluster: dask blames all tasks of a worker that dies, including waiting ones.
     ALONE = 2

@@ -191,7 +191,7 @@ class Scorecard:
         return tuple(sorted(self.rows, key=place))
 
     def counts(self, subject: str) -> dict[ThresholdOutcome, int]:
-        """The number of thresholds for each outcome of a subject."""
+        """The number of thresholds by the subject's outcome; outcomes that do not occur are absent."""
         found = [row.outcomes.get(subject) for row in self.rows]
         return {outcome: found.count(outcome) for outcome in ThresholdOutcome if outcome in found}
 

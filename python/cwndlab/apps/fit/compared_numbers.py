@@ -111,7 +111,7 @@ class Scatter:
 
     @property
     def usual(self) -> float:
-        """The largest such distance of a replay from the others."""
+        """The largest distance of a replay from the other replays, in the same units."""
         every = range(len(self.rows))
         return max(self._nearest(self.rows[k], np.delete(self.rows, k, axis=0)) for k in every)
 

@@ -97,7 +97,7 @@ class Combination:
 
     choices: Choices
     name: str
-    #: Distances: of the fitted tables, of the held-out tables, and of each block.
+    #: Distances, in squared scales, of the fitted tables, of the held-out tables, and of each block.
     distance: float
     held_out: float
     blocks: Mapping[str, float]

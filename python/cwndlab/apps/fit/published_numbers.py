@@ -18,7 +18,7 @@ from cwndlab.stats.verdict import Verdict
 
 #: A difference's scale includes this share of the published number, since no model is exact.
 TOLERANCE = 0.05
-#: Largest squared difference that counts: that of four scales.
+#: Squared differences, in squared scales, are cut at this value.
 FARTHEST = 16.0
 #: With fewer replicates the scatter is unknown.
 FEWEST_REPLICATES = 3

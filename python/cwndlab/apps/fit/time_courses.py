@@ -10,7 +10,7 @@ import numpy as np
 from cwndlab.apps.captures.deliveries import Deliveries
 from cwndlab.apps.captures.flow_packets import Floats, FlowPackets
 
-#: Number of equal parts of the time.
+#: Number of equal parts into which a time course is divided.
 PARTS = 100
 
 

@@ -212,7 +212,7 @@ WORST: Mapping[str, Extreme] = {
     **dict.fromkeys(("loss_rate", "drop_rate", "queue_delay", "completion_time", "round_trip"), "highest"),
     **dict.fromkeys(("retransmission_rate", "timeouts", "unfinished_pages"), "highest"),
 }
-#: Limits of the points of a generation.
+#: The least and the most points in a generation.
 _FEWEST, _MOST = 5, 24
 
 

@@ -101,7 +101,7 @@ def parse_qlog(content: bytes, name: str) -> list[RawTrace]:
 
 
 def _decode(decoder: json.JSONDecoder, text: str, at: int = 0) -> tuple[Any, int]:
-    """The JSON value at a position, and the position after it; None if it is invalid or nested too deeply."""
+    """The JSON value at a position, and the position after it; (None, `at`) if it is invalid or too deep."""
     try:
         value, end = decoder.raw_decode(text, at)
     except (ValueError, RecursionError):

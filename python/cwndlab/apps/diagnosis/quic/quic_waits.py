@@ -200,7 +200,7 @@ class _Replay:
         elif isinstance(event, Closed):
             self.out.ended = self.out.ended or f"{event.what} at {event.time_ns / 1e9:.6f} s{event.why}."
 
-    # What the stack states.
+    # Values that the stack logged.
 
     @property
     def in_flight(self) -> int | None:
