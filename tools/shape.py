@@ -35,15 +35,7 @@ CORE_LINES = 27_000
 #: Names that do not say what a variable holds.
 VAGUE = {"one", "found", "known", "made"}
 #: Packages in which every function's name must have a verb.
-WITHOUT_OF = CORE | {
-    "live",
-    "notebook",
-    "packets",
-    "processes",
-    "reproduction",
-    "rewrite",
-    "twin",
-}
+WITHOUT_OF = CORE | {"live", "notebook", "packets", "processes", "reproduction", "rewrite", "twin"}
 OF = re.compile("[a-z]+_of|of_[a-z_]+")
 
 

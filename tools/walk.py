@@ -71,15 +71,15 @@ class Walk:
             outer.led_to.update({call.module, *call.led_to} - {outer.module})
 
     @property
-    def rooms(self) -> list[Call]:
-        """The calls into modules on the way, in order."""
+    def on_the_way(self) -> list[Call]:
+        """The calls that lead to at least `LEADS_TO` other modules, in order."""
         return [call for call in self.calls if len(call.led_to) >= LEADS_TO]
 
     def returns(self) -> Iterator[Call]:
         """The calls on the way that enter a package that was left before."""
         left: set[str] = set()
         here = ""
-        for call in self.rooms:
+        for call in self.on_the_way:
             package = call.module.split("/")[0]
             if package != here:
                 if package in left:
@@ -117,9 +117,9 @@ def walk() -> Walk:
 
 if __name__ == "__main__":
     done = walk()
-    rooms: dict[str, str] = {}
-    for call in done.rooms:
-        rooms.setdefault(call.module, call.function)
-    print("\n".join(f"{module:<24} {function}" for module, function in rooms.items()))
+    first: dict[str, str] = {}
+    for call in done.on_the_way:
+        first.setdefault(call.module, call.function)
+    print("\n".join(f"{module:<24} {function}" for module, function in first.items()))
     back = [f"{call.module}:{call.function}" for call in done.returns()]
-    print(f"{len(rooms)} modules, {len(back)} returns: {', '.join(back)}")
+    print(f"{len(first)} modules, {len(back)} returns: {', '.join(back)}")

@@ -176,12 +176,7 @@ def _judged(truths: Sequence[bool]) -> str:
 
 def _responses(rows: Sequence[Row]) -> list[str]:
     """A table of the fitted response of the cross traffic."""
-    words = {
-        "": "no cross traffic",
-        "none": "none",
-        "as TCP": "as TCP",
-        "either": "not identifiable",
-    }
+    words = {"": "no cross traffic", "none": "none", "as TCP": "as TCP", "either": "not identifiable"}
     counts = Counter((row.path.cross, "warning" if row.warned else row.response) for row in rows)
     lines = [
         [name, *(str(counts[cross, word]) for word in words), str(counts[cross, "warning"])]

@@ -37,11 +37,7 @@ def slow_start() -> Iterator[Row]:
     """Transfer times of 100 packets for initial windows of 1, 2, 3, 4 and 10."""
     for window in (1, 2, 3, 4, 10):
         scenario = one_link(
-            rate="10Mbps",
-            delay="50ms",
-            duration_s=5,
-            segments=100,
-            tcp=WIDE | {"initial_window": window},
+            rate="10Mbps", delay="50ms", duration_s=5, segments=100, tcp=WIDE | {"initial_window": window}
         )
         objects = table(_core.run(scenario, 1, 0), "objects")
         measured = (objects["end_ns"][0].as_py() - objects["start_ns"][0].as_py()) / 1e9

@@ -19,11 +19,7 @@ def test_equal_lists_do_not_part() -> None:
 
 @pytest.mark.parametrize(
     ("changed", "kind"),
-    [
-        (Event(1.0, "dupack", 1), "order"),
-        (Event(1.0, "ack", 2), "order"),
-        (Event(1.1, "ack", 1), "time"),
-    ],
+    [(Event(1.0, "dupack", 1), "order"), (Event(1.0, "ack", 2), "order"), (Event(1.1, "ack", 1), "time")],
 )
 def test_a_changed_event_is_found(changed: Event, kind: str) -> None:
     """A change of the event's kind, packet or time is found."""

@@ -119,9 +119,7 @@ def populations(study: Study, cell: str, runs: int, pool: ProcessPoolExecutor) -
     centred = {name: values[name] - values[name].mean() for one in adjusted for name in one.adjust_for}
     return {
         one.name: Population(
-            values[one.name],
-            [centred[name] for name in one.adjust_for],
-            metrics.find_range(one, quantities),
+            values[one.name], [centred[name] for name in one.adjust_for], metrics.find_range(one, quantities)
         )
         for one in adjusted
     }

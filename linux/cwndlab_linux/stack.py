@@ -92,11 +92,7 @@ STACKS = {
         Stack(
             "linux-1998",
             "Reno without SACK (unless the study's TCP has it), timestamps, window scaling, RACK, TLP, F-RTO",
-            {
-                **_COMMON,
-                "tcp_congestion_control": "reno",
-                **{f"tcp_{key}": "0" for key in _OFF.split()},
-            },
+            {**_COMMON, "tcp_congestion_control": "reno", **{f"tcp_{key}": "0" for key in _OFF.split()}},
             sack_of_study=True,
             segments="single",
         ),

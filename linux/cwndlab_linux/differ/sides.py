@@ -94,22 +94,10 @@ def _sysctls(*, simple_receiver: bool) -> dict[str, str]:
 
 
 def on_kernel(
-    kernel: Kernel,
-    scenarios: Mapping[str, Case],
-    deliver: Callable[[str, KernelRun | str], None],
+    kernel: Kernel, scenarios: Mapping[str, Case], deliver: Callable[[str, KernelRun | str], None]
 ) -> None:
     """Runs scenarios by name, several at a time; a failed run is delivered as the reason."""
-    jobs = (
-        Job(
-            name,
-            name,
-            one.compile(),
-            one.seed,
-            0,
-            keep_records=True,
-        )
-        for name, one in scenarios.items()
-    )
+    jobs = (Job(name, name, one.compile(), one.seed, 0, keep_records=True) for name, one in scenarios.items())
 
     def done(outcome: Outcome) -> None:
         name = outcome.job.key

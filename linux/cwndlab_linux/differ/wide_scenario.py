@@ -13,16 +13,7 @@ import numpy as np
 from cwndlab.api import Study
 from cwndlab.study.toml import dumps
 
-from .random_scenario import (
-    DURATION_S,
-    HZ,
-    JITTER,
-    LEAST_PACKETS,
-    STACK,
-    Alignment,
-    host_knobs,
-    law_groups,
-)
+from .random_scenario import DURATION_S, HZ, JITTER, LEAST_PACKETS, STACK, Alignment, host_knobs, law_groups
 
 #: The congestion controls to draw from; the most common one is repeated.
 CONTROLS = ("cubic", "cubic", "cubic", "reno", "bbr1", "dctcp")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.apps.diagnosis.conversation import ACK, SYN, Conversation
+from cwndlab.apps.diagnosis.conversation import ACK, HEADERS, SYN, TIMESTAMPS, Conversation
 from cwndlab.records.run_view import to_numpy
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Truths = NDArray[np.bool_]
-#: IPv4 and TCP headers, and the timestamps option with its padding (RFC 7323, appendix A).
-HEADERS, TIMESTAMPS = 40, 12
 
 
 @dataclass(frozen=True)

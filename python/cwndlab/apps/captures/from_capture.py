@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cwndlab._core import Capture, CapturedEnd, read_capture
-from cwndlab.apps.diagnosis.conversation import RST, SYN, Blocks, Conversation, Packet
+from cwndlab.apps.diagnosis.conversation import RST, SYN, TIMESTAMPS, Blocks, Conversation, Packet
 from cwndlab.apps.diagnosis.keep_alive import mark_probes
 from cwndlab.base.errors import StudyError
 
@@ -17,8 +17,6 @@ from .vantage import find_answers, is_at_receiver, make_as_sent
 #: Limits of what is read from a capture; its packets then fit in 500 MB of memory.
 MOST_SEGMENTS = 1_000_000
 MOST_BYTES = 2 << 30
-#: The timestamps option with its padding (RFC 7323, appendix A).
-_TIMESTAMPS = 12
 #: A capture at the receiver has holes that retransmissions fill later, at least this share of their bytes.
 _FILLED = 0.5
 
@@ -64,7 +62,7 @@ def _conversation(capture: Capture, k: int) -> Conversation:
     first_sends = _first_sends(one, other)
     sender, receiver = (one, other) if first_sends else (other, one)
     # The options in each segment reduce its payload (RFC 6691, section 2).
-    options = _TIMESTAMPS if sender.stamped else 0
+    options = TIMESTAMPS if sender.stamped else 0
     offered = [end.mss - options for end in (one, other) if end.mss is not None]
     conversation = Conversation(
         name=" > ".join(ends if first_sends else ends[::-1]),

@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple, overload
 from .bottleneck import Bottleneck
 
 FIN, SYN, RST, ACK, ECE = 1, 2, 4, 16, 64
+#: Bytes of the IPv4 and TCP headers, and of the timestamps option with its padding (RFC 7323, appendix A).
+HEADERS, TIMESTAMPS = 40, 12
 
 
 class Blocks(Sequence[tuple[int, int]]):

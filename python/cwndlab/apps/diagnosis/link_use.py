@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .bottleneck import Bottleneck
-from .conversation import Conversation
+from .conversation import HEADERS, TIMESTAMPS, Conversation
 
-#: Bytes of the IP and TCP headers, and of the timestamps option with its padding (RFC 7323, appendix A).
-_HEADERS, _TIMESTAMPS = 40, 12
 #: From this share of the bottleneck's rate on, the flow fills the bottleneck.
 _FULL = 0.95
 
@@ -17,7 +15,7 @@ def used_share(conversation: Conversation, acknowledged_bytes: int, seconds: flo
     """The share of the bottleneck's rate that a flow used, headers included."""
     assert conversation.bottleneck is not None
     stamped = any(packet.ts_val is not None for packet in conversation.packets[:10])
-    header = _HEADERS + (_TIMESTAMPS if stamped else 0)
+    header = HEADERS + (TIMESTAMPS if stamped else 0)
     bits = 8 * acknowledged_bytes * (conversation.mss + header) / conversation.mss
     return bits / seconds / conversation.bottleneck.rate_bps
 

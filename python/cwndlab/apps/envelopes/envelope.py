@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cwndlab.base.errors import StudyError, nearest
-from cwndlab.base.numbers import Floats, Range
+from cwndlab.base.numbers import SHARE, Floats
 from cwndlab.stats import intervals
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 KEPT = 0.95
 #: A point this little outside a face of a hull counts as inside.
 _TOLERANCE = 1e-12
-_SHARE = Range(0.0, 1.0)
 
 
 class Envelope(NamedTuple):
@@ -118,7 +117,7 @@ def conformances(
     found = []
     for value in only or [value for value in cells if value != reference]:
         pairs = list(zip(envelopes(value), known, strict=False))
-        shares = intervals.mean(np.array([conformance(*pair) for pair in pairs]), _SHARE)
+        shares = intervals.mean(np.array([conformance(*pair) for pair in pairs]), SHARE)
         rate, delay = np.array([a.mean - b.mean for a, b in pairs]).T
         found.append(Conformance(value, shares, intervals.mean(rate), intervals.mean(delay)))
     return found

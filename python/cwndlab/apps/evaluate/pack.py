@@ -45,8 +45,7 @@ class Criterion(Strict):
     unit: str = ""
     better: Literal["higher", "lower"] | None = None
     worst_over: list[Label] = Field(
-        [],
-        description="axes that stay open in `value`: the row has, and names, their worst setting",
+        [], description="axes that stay open in `value`: the row has, and names, their worst setting"
     )
     requires: str | None = Field(
         None, description="the document's own threshold: a condition on the cells of the subject"

@@ -225,11 +225,7 @@ def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, st
 
 
 def _control(
-    name: str,
-    axis: schema.Axis,
-    axes: Mapping[str, schema.Scalar],
-    group: str,
-    own: str | None,
+    name: str, axis: schema.Axis, axes: Mapping[str, schema.Scalar], group: str, own: str | None
 ) -> Control:
     """The control of an axis. `own` is the study's own value, if known, for an axis that the study lacks."""
     titles = {label(v.name): v.title for v in axis.values if isinstance(v, schema.AxisValue) and v.title}

@@ -22,12 +22,7 @@ from cwndlab.study.values import as_list, text
 from .controls import Control, Explored, derive_study
 from .table import SettingTable
 
-GROUPS = {
-    "study": "What the study varies",
-    "network": "Network",
-    "tcp": "TCP",
-    "parameter": "Parameters",
-}
+GROUPS = {"study": "What the study varies", "network": "Network", "tcp": "TCP", "parameter": "Parameters"}
 
 
 Look: TypeAlias = str | Sequence[Mapping[str, Any]]

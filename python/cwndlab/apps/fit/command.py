@@ -30,8 +30,7 @@ FlowOption = Annotated[
     typer.Option(metavar="ADDRESS", help="part of a connection's addresses; default: the one with most data"),
 ]
 CcOption = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="congestion control, if it is not identifiable"),
+    str | None, typer.Option(metavar="NAME", help="congestion control, if it is not identifiable")
 ]
 RttOption = Annotated[str | None, typer.Option(metavar="TIME", help="the base round trip, likewise")]
 BufferOption = Annotated[

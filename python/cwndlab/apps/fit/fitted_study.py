@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from cwndlab.apps.captures.flow_packets import TIMESTAMPS
 from cwndlab.apps.captures.link_rate import LEAST_CROSS
+from cwndlab.apps.diagnosis.conversation import TIMESTAMPS
 
 #: Draws of the parameters. If 39 draws and the true value are exchangeable, the true value lies between the
 #: least and the greatest draw with a probability of 38/40 = 95 %.

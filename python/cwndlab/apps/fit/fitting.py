@@ -56,11 +56,7 @@ def fit_capture(
     except ImportError:
         raise ExtraError("cwndlab fit", "scipy", "search") from None
     return fit_conversation(
-        file,
-        conversation,
-        stated or NOTHING_STATED,
-        seed=seed,
-        threads=threads or os.cpu_count() or 1,
+        file, conversation, stated or NOTHING_STATED, seed=seed, threads=threads or os.cpu_count() or 1
     )
 
 
@@ -74,12 +70,7 @@ def _conversation(file: Path, flow: str | None) -> Conversation:
 
 
 def fit_conversation(
-    file: Path,
-    conversation: Conversation,
-    stated: StatedParameters,
-    *,
-    seed: int,
-    threads: int,
+    file: Path, conversation: Conversation, stated: StatedParameters, *, seed: int, threads: int
 ) -> CaptureFit:
     """Fits a study to a conversation of a capture."""
     packets = of_conversation(conversation)

@@ -17,15 +17,7 @@ from cwndlab.base.writing import with_unit
 from cwndlab.metrics import RunView
 from cwndlab.plan.scenario import sender
 from cwndlab.records.run_view import TableColumns, WholeRun, bottleneck, flow_name
-from cwndlab.report.canvas import (
-    HEIGHT,
-    WIDTH,
-    field,
-    layer_chart,
-    look_by_name,
-    mark,
-    mark_chart,
-)
+from cwndlab.report.canvas import HEIGHT, WIDTH, field, layer_chart, look_by_name, mark, mark_chart
 from cwndlab.report.palette import PALETTE
 from cwndlab.results.records import RecordTables, rows_of_flow, with_names
 from cwndlab.runs.single_run import Recorded, with_probes
@@ -271,11 +263,7 @@ def _over_time(rows: Rows, key: str, y_title: str, title: str) -> alt.TopLevelMi
         "x": field("time:Q", title="time (s)"),
         "y": field("y:Q", title=y_title),
         "color": look_by_name(f"{key}:N", names, PALETTE, legend=legend),
-        "tooltip": [
-            field(f"{key}:N"),
-            field("time:Q", title="time (s)"),
-            field("y:Q", title=y_title),
-        ],
+        "tooltip": [field(f"{key}:N"), field("time:Q", title="time (s)"), field("y:Q", title=y_title)],
     }
     lines = mark_chart("data", mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
     made = {**lines, "width": WIDTH, "height": HEIGHT}

@@ -31,8 +31,7 @@ def packetdrill(
         bool, typer.Option("--ignore-windows", help="do not compare the windows that are offered")
     ] = False,
     kernel: Annotated[
-        str | None,
-        typer.Option(metavar="SERIES|NAME|FILE", help="run them on this kernel, too, and compare"),
+        str | None, typer.Option(metavar="SERIES|NAME|FILE", help="run them on this kernel, too, and compare")
     ] = None,
     program: Annotated[
         Path | None,

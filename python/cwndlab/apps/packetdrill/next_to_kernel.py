@@ -15,7 +15,7 @@ from .packetdrill_scripts import ScriptOutcome
 
 #: Fields that packetdrill compares but the simulator ignores, with the reason.
 _NOT_COMPARED = {
-    "tcp_psh": "the simulator does not compare PSH, which depends on how segments leave in trains",
+    "tcp_psh": "the simulator does not compare PSH, which depends on how segments leave in trains"
 }
 
 

@@ -177,9 +177,7 @@ class _Panel(NamedTuple):
 
 
 def _against_time(
-    spec: Figure,
-    panels: Sequence[_Panel],
-    window: tuple[float, float],
+    spec: Figure, panels: Sequence[_Panel], window: tuple[float, float]
 ) -> tuple[Spec, dict[str, list[Row]], str]:
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     # One time scale for all panels, so that they can be compared.

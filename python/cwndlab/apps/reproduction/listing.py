@@ -78,11 +78,7 @@ def lines_of_trace(segments: Columns, answer_s: float = 0.0) -> list[Line]:
     """
     lines: list[Line] = []
     for time_ns, event, segment, flow in zip(
-        segments["time_ns"],
-        segments["event"],
-        segments["segment"],
-        segments["connection"],
-        strict=True,
+        segments["time_ns"], segments["event"], segments["segment"], segments["connection"], strict=True
     ):
         if int(flow) != 0:
             continue
@@ -138,8 +134,7 @@ def _segments(results: Results, cell: CellInfo) -> Columns:
         return results.records.table(cell.id, "segments")
     except KeyError:
         raise StudyError(
-            f"cell {cell.id} has no segment records",
-            right='a listing needs [probes] segments_at = "NODE"',
+            f"cell {cell.id} has no segment records", right='a listing needs [probes] segments_at = "NODE"'
         ) from None
 
 

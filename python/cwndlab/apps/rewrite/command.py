@@ -16,8 +16,7 @@ def report(
         Path | None, typer.Option(metavar="FILE", help="also print it, with bookmarks; needs Chromium")
     ] = None,
     pictures: Annotated[
-        bool,
-        typer.Option("--pictures", help="also write the figures as PDF and PNG, for papers and slides"),
+        bool, typer.Option("--pictures", help="also write the figures as PDF and PNG, for papers and slides")
     ] = False,
 ) -> None:
     """Rewrite the report of a finished run."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from cwndlab.base.writing import count_text
 
-from .qlog_file import RawTrace
+from .qlog_file import Json, RawTrace, inner
 from .quic_log import (
     Blocked,
     Closed,
@@ -27,7 +27,6 @@ from .quic_log import (
     State,
 )
 
-Json = Mapping[str, Any]
 #: Packet number spaces by packet type, for types other than application data (RFC 9000, section 12.3).
 _SPACES = {"initial": "initial", "handshake": "handshake"}
 #: Frames that are not ack-eliciting (RFC 9002, section 2).
@@ -233,21 +232,16 @@ def _blocked(frames: list[Json]) -> tuple[LimitReached, ...]:
     )
 
 
-def _table(data: Json, key: str) -> Json:
-    value = data.get(key)
-    return value if isinstance(value, dict) else {}
-
-
 def _packet(data: Json) -> PacketName | None:
-    header = _table(data, "header") or data
+    header = inner(data, "header") or data
     number = _whole(header, "packet_number")
     kind = header.get("packet_type", data.get("packet_type", header.get("type")))
     return None if number is None else (_SPACES.get(str(kind).lower(), "application"), number)
 
 
 def _size(data: Json) -> int | None:
-    size = _whole(_table(data, "raw"), "length")
-    return size if size is not None else _whole(_table(data, "header"), "packet_size")
+    size = _whole(inner(data, "raw"), "length")
+    return size if size is not None else _whole(inner(data, "header"), "packet_size")
 
 
 def _stream(frame: Json) -> tuple[int, int, int] | None:
@@ -256,7 +250,7 @@ def _stream(frame: Json) -> tuple[int, int, int] | None:
         return None
     length = _whole(frame, "length")
     if length is None:
-        length = _whole(_table(frame, "raw"), "payload_length") or _whole(_table(frame, "raw"), "length")
+        length = _whole(inner(frame, "raw"), "payload_length") or _whole(inner(frame, "raw"), "length")
     return _whole(frame, "stream_id") or 0, _whole(frame, "offset") or 0, length or 0
 
 
@@ -271,10 +265,7 @@ def _ranges(ranges: Any) -> Iterator[tuple[int, int]]:
 
 def _reason(data: Json) -> str:
     """The error and the reason phrase of a close, as text that follows a sentence; "" without them."""
-    error = next(
-        (str(data[key])[:60] for key in _ERRORS if data.get(key) not in (None, "", "unknown")),
-        "",
-    )
+    error = next((str(data[key])[:60] for key in _ERRORS if data.get(key) not in (None, "", "unknown")), "")
     code = next(
         (
             value

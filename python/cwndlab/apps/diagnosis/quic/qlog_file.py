@@ -185,14 +185,14 @@ def _salvage(decoder: json.JSONDecoder, text: str, name: str, notes: list[str]) 
 
 def _trace(trace: Json, head: Json, events: list[Any], notes: list[str]) -> RawTrace:
     """A trace with its events in order of time, from 0 on; malformed events are omitted and noted."""
-    common = _table(trace, "common_fields")
-    point = _table(trace, "vantage_point")
+    common = inner(trace, "common_fields")
+    point = inner(trace, "vantage_point")
     title = next((str(one) for one in (trace.get("title"), head.get("title"), point.get("name")) if one), "")
     group = next((str(one) for one in (common.get("group_id"), common.get("ODCID")) if one), "")
     end = point.get("type")
     made = RawTrace(" ".join(filter(None, (title, group)))[:80], end if end in ("client", "server") else "")
     made.notes = list(notes)
-    unit = _UNITS.get(str(common.get("time_units") or _table(trace, "configuration").get("time_units")), 1e6)
+    unit = _UNITS.get(str(common.get("time_units") or inner(trace, "configuration").get("time_units")), 1e6)
     fields = trace.get("event_fields")
     timed, strange = [], 0
     previous: float | None = None
@@ -251,6 +251,7 @@ def _as_table(event: Any, fields: Any) -> Json | None:
     return None
 
 
-def _table(owner: Json, key: str) -> Json:
+def inner(owner: Json, key: str) -> Json:
+    """The object in this field; empty if the field is missing or is no object."""
     value = owner.get(key)
     return value if isinstance(value, dict) else {}
