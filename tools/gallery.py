@@ -129,7 +129,7 @@ def page(scorecard: Mapping[str, Any], of: Mapping[str, Any], claimed: Sequence[
         lines.append(f"| {section} | {row['shows']}{unit}{limit} | {' | '.join(shown)} |")
     if file.unmeasured:
         lines += ["", "## Not measured", ""]
-        lines += [f"- {one.section}: {one.asks}; {one.reason}." for one in file.unmeasured]
+        lines += [f"- {entry.section}: {entry.asks}; {entry.reason}." for entry in file.unmeasured]
     if claimed:
         lines += ["", "## Claims", "", "What documents say, as conditions on these runs:", "", *claimed]
     return "\n".join(lines) + "\n"

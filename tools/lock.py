@@ -46,12 +46,12 @@ def main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     kernels = tomllib.loads((ROOT / "linux" / "pyproject.toml").read_text())["project"]["dependencies"]
-    kernels = [one for one in kernels if not one.startswith("cwndlab")]
+    kernels = [kernel for kernel in kernels if not kernel.startswith("cwndlab")]
     dev = [wanted for wanted in extras["dev"] if not wanted.startswith("cwndlab")]
     build = [wanted for wanted in dev if wanted.startswith(BUILD)]
     lists = {
         "run": [*project["dependencies"], *kernels, *extras["search"], *build],
-        "dev": [*(one for key in ("cluster", "store", "gym", "onnx") for one in extras[key]), *dev],
+        "dev": [*(extra for key in ("cluster", "store", "gym", "onnx") for extra in extras[key]), *dev],
         "docs": extras["docs"],
         "ci": extras["ci"],
     }

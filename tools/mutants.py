@@ -47,7 +47,7 @@ def drawn(asked: argparse.Namespace, areas: Areas) -> list[Mutant]:
     sample, seed = asked.sample, asked.seed
     kept = FOLDER / f"seed-{seed}" / "drawn.json"
     if kept.exists():
-        mutants = [Mutant(**one) for one in json.loads(kept.read_text(encoding="utf-8"))]
+        mutants = [Mutant(**fields) for fields in json.loads(kept.read_text(encoding="utf-8"))]
         if len(mutants) != sample:
             raise SystemExit(f"seed {seed} was drawn with SAMPLE={len(mutants)}; use that, or another seed")
         return mutants

@@ -90,7 +90,7 @@ def record(copy: Path, python: str, path: str) -> Seen:
             }
             for name, of in files.items()
         }
-        sources = [str(one.relative_to(copy)) for tree in TREES for one in (copy / tree).rglob("*.py")]
+        sources = [str(file.relative_to(copy)) for tree in TREES for file in (copy / tree).rglob("*.py")]
         digests = {name: _digest(copy / name) for name in [*sources, *cpu_s]}
         kept.write_text(json.dumps({"digests": digests, "cpu_s": cpu_s, "lines": lines}), encoding="utf-8")
     return Seen(**json.loads(kept.read_text(encoding="utf-8")))

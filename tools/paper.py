@@ -112,7 +112,7 @@ def memos(pages: str) -> str:
         flags=re.S,
     )
     claims = re.findall(r"Of (?:the )?(\d+) (?:claims|sentences),? (\d+) hold, (\d+) fail", pages)
-    asked, failed = (sum(int(one[k]) for one in claims) for k in (0, 2))
+    asked, failed = (sum(int(claim[k]) for claim in claims) for k in (0, 2))
     return (
         f"\nOf the {first[0]} numbers of RFC 2415's tables that can be tested, {first[1]} are incompatible "
         f"with the runs (by chance {first[2]} would be), of RFC 2884's {second[0]} numbers {second[1]} "

@@ -172,7 +172,7 @@ def _type(about: Schema, file: str) -> str:
     if "$ref" in about:
         return f"[table](#keys-{file}-{about['$ref'].rpartition('/')[2].lower()})"
     if parts := [*about.get("anyOf", ()), *about.get("oneOf", ())]:
-        words = list(dict.fromkeys(_type(one, file) for one in parts if not _is_implied(one)))
+        words = list(dict.fromkeys(_type(part, file) for part in parts if not _is_implied(part)))
         if {*_TYPES.values()} <= {*words}:
             words = ["any value", *(word for word in words if word not in _TYPES.values())]
         single = " or ".join(words[:-1])
@@ -184,9 +184,9 @@ def _type(about: Schema, file: str) -> str:
     if about.get("type") == "array":
         return f"list of {_type(about['items'], file)}"
     if about.get("type") == "object":
-        named = [_type(one, file) for one in about.get("patternProperties", {}).values()]
+        named = [_type(pattern, file) for pattern in about.get("patternProperties", {}).values()]
         return f"by name: {named[0]}" if named else "table"
-    examples = "".join(f" (`{json.dumps(one)}`)" for one in about.get("examples", ())[:1])
+    examples = "".join(f" (`{json.dumps(example)}`)" for example in about.get("examples", ())[:1])
     return _TYPES.get(about.get("type", ""), "any value") + examples
 
 

@@ -52,7 +52,7 @@ def missing(wheel: Path) -> Iterator[str]:
     with zipfile.ZipFile(wheel) as file:
         there = file.namelist()
         yield from sorted(set(wanted) - set(there))
-        yield from (name for name in LICENCES if not any(one.endswith(name) for one in there))
+        yield from (name for name in LICENCES if not any(file_name.endswith(name) for file_name in there))
         if core and not any(Path(name).match("cwndlab/_core*.so") or name.endswith(".pyd") for name in there):
             yield "cwndlab/_core"
         for name in there:

@@ -63,7 +63,7 @@ def of_tcptrace(text: str) -> Iterator[list[Side]]:
     """What both ends of each connection sent, from tcptrace's long output."""
     for part in re.split(r"^TCP connection \d+:", text, flags=re.M)[1:]:
         columns = {
-            name: [int(one) for one in re.findall(rf"{name}: +(\d+)", part)[:2]]
+            name: [int(number) for number in re.findall(rf"{name}: +(\d+)", part)[:2]]
             for name in ("actual data pkts", "actual data bytes", "rexmt data pkts")
         }
         if all(len(column) == 2 for column in columns.values()):

@@ -76,7 +76,7 @@ def responses(rows: Sequence[Row]) -> list[str]:
         counts = [sum(row.response == word and not row.warned for row in group) for word in words]
         lines.append([name, *map(str, counts), str(sum(row.warned for row in group))])
     return markdown_lines(
-        ["cross traffic", *(f"taken for {one}" for one in words.values()), "warning"], lines
+        ["cross traffic", *(f"taken for {word}" for word in words.values()), "warning"], lines
     )
 
 

@@ -108,10 +108,10 @@ def _one(task: tuple[str, int, int, metrics.Measurer]) -> dict[str, float]:
 
 def populations(study: Study, cell: str, runs: int, pool: ProcessPoolExecutor) -> Mapping[str, Population]:
     """The adjusted quantities of a cell, by name, over this many runs."""
-    plan, quantities = study.plan(), {one.name: one for one in study.outline.quantities}
-    scenario = next(one.scenario for one in plan.cells if one.id == cell)
-    adjusted = [one for one in quantities.values() if one.adjust_for]
-    measured = {name for one in adjusted for name in (one.name, *one.adjust_for)}
+    plan, quantities = study.plan(), {quantity.name: quantity for quantity in study.outline.quantities}
+    scenario = next(candidate.scenario for candidate in plan.cells if candidate.id == cell)
+    adjusted = [quantity for quantity in quantities.values() if quantity.adjust_for]
+    measured = {name for quantity in adjusted for name in (quantity.name, *quantity.adjust_for)}
     measurer = metrics.Measurer([quantities[name] for name in quantities if name in measured])
     tasks = ((scenario, plan.seed, k, measurer) for k in range(runs))
     rows = list(pool.map(_one, tasks, chunksize=10))
@@ -135,7 +135,7 @@ class Compared(NamedTuple):
 
 def compared(pairs: Sequence[tuple[Interval, Interval]], truth: float) -> Compared:
     """The comparison of two intervals of the same samples; widths are proportional to 1 / sqrt(runs)."""
-    ends = np.array([[(one.low, one.high) for one in pair] for pair in pairs])
+    ends = np.array([[(interval.low, interval.high) for interval in pair] for pair in pairs])
     hits = 100.0 * ((ends[:, :, 0] <= truth) & (truth <= ends[:, :, 1])).mean(axis=0)
     widths = (ends[:, :, 1] - ends[:, :, 0]).mean(axis=0)
     return Compared(float(hits[0]), float(hits[1]), float((widths[0] / widths[1]) ** 2))
@@ -175,11 +175,11 @@ def means(case: Case, known: Mapping[str, Population], trials: int) -> Iterator[
     """Rows of the first table, each with the factors by which runs are saved."""
     for name in case.quantities:
         at = [mean_of(known[name], size, trials) for size in SIZES]
-        cover = " | ".join(f"{one.first:.1f} / {one.second:.1f}" for one in at)
-        saved = " | ".join(f"{one.saved:.1f}" for one in at)
+        cover = " | ".join(f"{row.first:.1f} / {row.second:.1f}" for row in at)
+        saved = " | ".join(f"{row.saved:.1f}" for row in at)
         cell = case.cell.replace(",", ", ")
         line = f"| {case.study} | {cell} | {name} | {100 * known[name].explained:.0f} | {saved} | {cover} |"
-        yield line, [one.saved for one in at]
+        yield line, [row.saved for row in at]
 
 
 def tables(runs: int, trials: int) -> str:
@@ -211,7 +211,7 @@ def tables(runs: int, trials: int) -> str:
                 numbers = f"{apart.saved:.1f} | {together.saved:.1f} | {covers}"
                 second.append(f"| {case.study} | {name} | {cell} | {numbers} |")
     for name, lines in saved.items():
-        middle = " | ".join(f"**{np.median(one):.1f}**" for one in zip(*lines, strict=True))
+        middle = " | ".join(f"**{np.median(column):.1f}**" for column in zip(*lines, strict=True))
         first.append(f"| **{name}** | median of its {len(lines)} rows | | | {middle} | | |")
     return "\n".join([*first, "", *second])
 

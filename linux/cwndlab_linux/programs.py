@@ -134,7 +134,7 @@ class Programs:
             return
         drop_capabilities()
         self._show_running()
-        early = [one for one in self.all if self._start_of(one) < 0]
+        early = [program for program in self.all if self._start_of(program) < 0]
         if early:
             time.sleep(max(0.0, zero - LEAD_S - time.monotonic()))
         for one in early:

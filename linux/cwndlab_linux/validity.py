@@ -112,5 +112,5 @@ def _of_programs(result: Mapping[str, Any]) -> dict[str, Any]:
     if not result.get("processes"):
         return {}
     said = ("stdout", "stderr")
-    programs = [{key: one[key] for key in one if key not in said} for one in result["processes"]]
+    programs = [{key: process[key] for key in process if key not in said} for process in result["processes"]]
     return {"programs": programs, "charge": result["charge"]}

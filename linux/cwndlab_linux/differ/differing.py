@@ -231,7 +231,7 @@ class Differ:
 
 def row_of(index: int, scenario: str, found: PacketComparison, packets: int) -> Row:
     """The row of a comparison with a kernel's run of `packets` packets."""
-    parts = [one.time_ns for one in (found.ours, found.theirs) if one is not None]
+    parts = [packet.time_ns for packet in (found.ours, found.theirs) if packet is not None]
     at = min(parts) / 1e9 if parts else None
     return Row(index, scenario, found.kind, at, found.agree, packets, found.in_order, found.completion)
 

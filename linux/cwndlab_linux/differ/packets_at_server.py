@@ -134,13 +134,13 @@ def compare(ours: Sequence[ServerPacket], theirs: Sequence[ServerPacket]) -> Pac
     for a, b in pairs:
         found = _first_apart(a, b)
         if found is not None:
-            parted.append((min(one.time_ns for one in found if one is not None), *found))
+            parted.append((min(packet.time_ns for packet in found if packet is not None), *found))
     agreed_until, first, second = min(parted, key=lambda each: each[0], default=(math.inf, None, None))
     after = [tuple(one for one in side if one.time_ns >= agreed_until)[:SHOWN] for side in (ours, theirs)]
     return PacketComparison(
         first,
         second,
-        tuple(one for one in theirs if one.time_ns < agreed_until),
+        tuple(packet for packet in theirs if packet.time_ns < agreed_until),
         (after[0], after[1]),
         all([one.key for one in a if one.sent] == [one.key for one in b if one.sent] for a, b in pairs),
         max((_completion(a, b) for a, b in pairs), default=0),
@@ -168,7 +168,7 @@ def _first_apart(
                 break
     if not found:
         return None
-    return min(found, key=lambda pair: min(one.time_ns for one in pair if one is not None))
+    return min(found, key=lambda pair: min(packet.time_ns for packet in pair if packet is not None))
 
 
 def _is_apart(a: ServerPacket, b: ServerPacket) -> bool:
@@ -183,7 +183,7 @@ def _completion(a: Sequence[ServerPacket], b: Sequence[ServerPacket]) -> float:
     """The difference of completion times at the server, relative to the transfer's duration."""
     ends = []
     for side in (a, b):
-        heard = [(one.ack + one.seq + one.len, one.time_ns) for one in side if not one.sent]
+        heard = [(packet.ack + packet.seq + packet.len, packet.time_ns) for packet in side if not packet.sent]
         if not heard:
             return math.inf
         last = max(progress for progress, _ in heard)

@@ -112,7 +112,7 @@ class Scenario:
         if self.simple_receiver:
             tuning = {"linux": {"initial_bytes": RECEIVE_BYTES, "most_bytes": RECEIVE_BYTES}}
             knobs |= {"ack_policy": "every", "nagle": False, "receive_tuning": tuning}
-        starts = [f"{one.start_ms}ms" for one in self.transfers]
+        starts = [f"{transfer.start_ms}ms" for transfer in self.transfers]
         names = [f"transfer-{k}" for k in range(len(starts))]
         if alignment is not None:
             knobs["rto"] = {"timer_hz": HZ, "tick_phase": f"{alignment.tick_phase_ns}ns"}
@@ -180,7 +180,7 @@ class Scenario:
     @property
     def laws(self) -> list[str]:
         """The congestion control of each transfer."""
-        return [one.cc for one in self.transfers]
+        return [transfer.cc for transfer in self.transfers]
 
     def compile(self, alignment: Alignment | None = None) -> str:
         """The scenario as JSON for the engine."""
@@ -198,7 +198,7 @@ class Scenario:
                     yield self._with_flow(k, kept)
         if self.loss:
             yield replace(self, loss=0.0)
-        if self.ecn and all(one.cc != "dctcp" for one in self.transfers):
+        if self.ecn and all(transfer.cc != "dctcp" for transfer in self.transfers):
             yield replace(self, ecn=False)
         if self.queue != "drop-tail":
             yield replace(self, queue="drop-tail")
@@ -221,7 +221,7 @@ class Scenario:
             replace(self, rtt_ms=_rounded(self.rtt_ms, 1)),
             replace(self, buffer_bdp=_rounded(self.buffer_bdp, 1)),
         )
-        yield from (one for one in rounder if one != self)
+        yield from (other for other in rounder if other != self)
 
     def _with_flow(self, k: int, flow: tuple[Transfer, ...]) -> Scenario:
         return replace(self, flows=(*self.flows[:k], flow, *self.flows[k + 1 :]))
@@ -270,7 +270,7 @@ def draw(seed: int, index: int, *, simple_receiver: bool = False, trains: bool =
         buffer_bdp=between(0.1, 4),
         queue=str(rng.choice(QUEUES)),
         # A kernel enables ECN by route: for all connections between two hosts, or for none.
-        ecn=bool(rng.integers(2)) or any(one.cc == "dctcp" for flow in flows for one in flow),
+        ecn=bool(rng.integers(2)) or any(transfer.cc == "dctcp" for flow in flows for transfer in flow),
         loss=float(rng.choice(LOSSES)),
         flows=flows,
         seed=int(rng.integers(1, 1 << 31)),

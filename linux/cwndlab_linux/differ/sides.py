@@ -145,7 +145,7 @@ def against_simulator(scenario: Case, theirs: KernelRun) -> tuple[PacketComparis
 
     def agrees_longer(best: PacketComparison) -> tuple[PacketComparison, Alignment] | None:
         """The first run that agrees longer after one transfer, preferably the differing one, is renamed."""
-        first = min((one for one in (best.ours, best.theirs) if one), key=lambda one: one.time_ns)
+        first = min((packet for packet in (best.ours, best.theirs) if packet), key=lambda one: one.time_ns)
         random = [k for k, law in enumerate(scenario.laws) if law == "bbr1"]
         for k in sorted(random, key=lambda k: (k != first.transfer, k)):
             kept = draws[k]

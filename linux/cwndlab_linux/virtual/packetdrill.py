@@ -95,7 +95,7 @@ def run(image: Image, packetdrill: Path, scripts: Sequence[ScriptRun]) -> list[S
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copy2(packetdrill, folder / PROGRAM)
-        runs = [{"path": str(one.path.resolve()), "options": one.options} for one in scripts]
+        runs = [{"path": str(script.path.resolve()), "options": script.options} for script in scripts]
         job = {"folder": name, "parent": os.getpid(), "virtual": boot.guest_of(image, 1), "scripts": runs}
         process = boot.start(job, folder)
         try:

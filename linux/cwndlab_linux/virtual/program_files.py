@@ -133,7 +133,7 @@ def _find(word: str, folder: Path | None, search: str, at: KeyPath) -> Path:
     if found is None:
         stack = word.rpartition("-")[0]
         right = f"install it, or write its path; these folders are searched: {search.replace(':', ', ')}"
-        if any(stack == known.name for known in recipes()):
+        if any(stack == recipe.name for recipe in recipes()):
             right = f"build it: cwndlab linux stacks {stack}"
         raise problem_at(at, f'there is no program "{word}"', right)
     return Path(found)

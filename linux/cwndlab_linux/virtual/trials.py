@@ -131,7 +131,7 @@ class Trials:
 
     def _choose(self, good: RunResult, bad: RunResult) -> tuple[str, str] | None:
         """The cell and the quantity that decide; None for packets."""
-        quantities = [one.name for one in self.study.outline.quantities]
+        quantities = [quantity.name for quantity in self.study.outline.quantities]
         if self.on == PACKETS:
             if not _packets_differ(good, bad):
                 raise StudyError("good and bad send the same packets", key="--on", right="other ends")
@@ -143,7 +143,7 @@ class Trials:
                 right=nearest(self.on, [*quantities, PACKETS]),
             )
         numbers = compare_datasets(good.results, bad.results).moved
-        sure = [one for one in numbers if one.significant and self.on in (None, one.quantity)]
+        sure = [number for number in numbers if number.significant and self.on in (None, number.quantity)]
         if not sure:
             raise StudyError(
                 f"between good and bad {self.on or 'no number'} does not move by more than chance",
@@ -165,14 +165,14 @@ def keep(image: Image, home: Path) -> Image:
 
 
 def _packets_differ(a: RunResult, b: RunResult) -> bool:
-    return any(one.a is not None or one.b is not None for one in _first_packets(a, b).values())
+    return any(packets.a is not None or packets.b is not None for packets in _first_packets(a, b).values())
 
 
 def _first_packets(a: RunResult, b: RunResult) -> dict[str, Difference]:
     """The first packet that differs between the first replicates, by cell."""
     found = {}
     for cell in a.campaign.cells:
-        tables = (one.campaign.tables(cell)[FIRST_SEGMENTS] for one in (a, b))
+        tables = (run.campaign.tables(cell)[FIRST_SEGMENTS] for run in (a, b))
         left, right = map(events_of_table, tables)
         found[cell] = first_difference(left, right, TOLERANCE_S)
     return found
@@ -184,7 +184,7 @@ def report(found: FirstBad, study: Study) -> str:
     lines.append(f"The first kernel at which the numbers of “{study.title}” move: {found.name}.")
     lines.append(f"The last at which they do not: {found.before}.")
     if found.steps_s:
-        ends = dict.fromkeys(f"{one:.0f}" for one in (min(found.steps_s), max(found.steps_s)))
+        ends = dict.fromkeys(f"{seconds:.0f}" for seconds in (min(found.steps_s), max(found.steps_s)))
         lines.append(f"Found in {count_text(len(found.steps_s), 'step')} of {' to '.join(ends)} CPU s.")
     lines.append("")
     if found.skipped:

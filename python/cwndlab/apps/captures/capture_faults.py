@@ -59,7 +59,7 @@ def find_missing(packets: Sequence[Packet], *, at_sender: bool, from_start: bool
         if reached < end:
             found.append(Missing(reached, end - reached, last_ns, time_ns))
             reached = end
-        ahead = [one for one in ahead if one.stop > reached]
+        ahead = [part for part in ahead if part.stop > reached]
         return reached
 
     for packet in packets:
@@ -77,7 +77,7 @@ def find_missing(packets: Sequence[Packet], *, at_sender: bool, from_start: bool
             last_ns = packet.time_ns
         elif not packet.out and 0 <= whole < packet.ack and not packet.flags & RST:
             whole = reach(packet.ack, packet.time_ns)
-    return [one for one in found if one.len >= _LEAST_HOLE]
+    return [hole for hole in found if hole.len >= _LEAST_HOLE]
 
 
 def _add(ahead: list[_Range], new: _Range) -> None:
@@ -125,7 +125,7 @@ def note_faults(conversation: Conversation, faults: Faults) -> None:
     if faults.fragmented:
         notes.append(f"{count_text(faults.fragmented, 'segment')} came as fragments of IP")
     if conversation.missing:
-        lacking = sum(one.len for one in conversation.missing)
+        lacking = sum(hole.len for hole in conversation.missing)
         sent = max((p.end for p in conversation.packets if p.out), default=lacking)
         share = f"{100 * lacking / max(sent, lacking):.2g} %"
         notes.append(
@@ -151,7 +151,7 @@ def note_merged(conversation: Conversation) -> None:
 
 def _ports_used_again(conversations: Sequence[Conversation]) -> list[str]:
     """A note for each pair of endpoints with several connections, or one that counts many such pairs."""
-    ends = Counter(frozenset(one.name.split(" > ")) for one in conversations)
+    ends = Counter(frozenset(conversation.name.split(" > ")) for conversation in conversations)
     again = {pair: count for pair, count in ends.items() if count > 1}
     if len(again) > _NAMED:
         return [

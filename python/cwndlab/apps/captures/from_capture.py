@@ -109,7 +109,7 @@ def _place(conversation: Conversation, tick_ns: int) -> None:
     if answers is not None:
         place = answers.place(tick_ns)
     else:
-        holes, lost = sum(one.len for one in skipped), sum(one.len for one in lacking)
+        holes, lost = sum(hole.len for hole in skipped), sum(one.len for one in lacking)
         # A sender never skips data and sends it later, so holes that are filled later rule out the sender.
         at_receiver = is_at_receiver(packets) or lost < (1 - _FILLED) * holes
         place = "receiver" if at_receiver else "sender"

@@ -32,10 +32,10 @@ class Answers(NamedTuple):
 
 def find_answers(packets: Sequence[Packet]) -> Answers | None:
     """The answer times of both ends from the handshake and from timestamps; None if neither shows them."""
-    known = [found for found in (_handshake(packets), _echoes(packets)) if found is not None]
+    known = [times for times in (_handshake(packets), _echoes(packets)) if times is not None]
     if not known:
         return None
-    return Answers(min(one.sender_ns for one in known), min(one.receiver_ns for one in known))
+    return Answers(min(times.sender_ns for times in known), min(one.receiver_ns for one in known))
 
 
 def is_at_receiver(packets: Sequence[Packet]) -> bool:

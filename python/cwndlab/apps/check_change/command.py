@@ -97,7 +97,7 @@ def check_change(
         save(markdown, text)
     if junit is not None:
         save(junit, moved_numbers.junit(found, share))
-    if any(one.kind is moved_numbers.ChangeKind.MOVED for one in found):
+    if any(change.kind is moved_numbers.ChangeKind.MOVED for change in found):
         raise typer.Exit(MOVED)
 
 

@@ -130,7 +130,7 @@ def _change(
 def by_size(changes: Iterable[Change]) -> list[Change]:
     """The changes that are not `EQUAL`, by kind, and within a kind the largest relative change first."""
     order = list(ChangeKind)
-    found = [one for one in changes if one.kind is not ChangeKind.EQUAL]
+    found = [change for change in changes if change.kind is not ChangeKind.EQUAL]
     return sorted(found, key=lambda one: (order.index(one.kind), -abs(_or(one.relative, math.inf))))
 
 
@@ -140,14 +140,14 @@ def _or(value: float, other: float) -> float:
 
 def verdict(changes: Sequence[Change], margin: float) -> str:
     """The result of the check in a sentence, with the largest change."""
-    moved = [one for one in by_size(changes) if one.kind is ChangeKind.MOVED]
+    moved = [change for change in by_size(changes) if change.kind is ChangeKind.MOVED]
     beyond = f" by more than {number(100 * margin)} %" if margin else ""
     if moved:
         first = moved[0]
         largest = f"{first.name} moved by {first.by}"
         others = f"; {len(moved) - 1} more moved{beyond}" if len(moved) > 1 else ""
         return f"{largest}{others}, of {count_text(len(changes), 'number')}."
-    counts = {kind: sum(one.kind is kind for one in changes) for kind in ChangeKind}
+    counts = {kind: sum(change.kind is kind for change in changes) for kind in ChangeKind}
     parts = [
         f"{counts[kind]} {words}"
         for kind, words in (
@@ -164,20 +164,20 @@ def verdict(changes: Sequence[Change], margin: float) -> str:
 def markdown(changes: Sequence[Change], margin: float) -> str:
     """The summary in Markdown: the verdict, and a table of the numbers that are not equal."""
     shown = by_size(changes)
-    several = len({one.study for one in changes}) > 1
+    several = len({change.study for change in changes}) > 1
     lines = [verdict(changes, margin), ""]
     if shown:
         head = [*(["study"] if several else []), "number", "before", "after", "change", ""]
         rows = [
             [
-                *([one.study] if several else []),
-                one.name,
-                f"{number(one.before)} {one.unit}".strip(),
-                f"{number(one.after)} {one.unit}".strip(),
-                one.by,
-                str(one.kind),
+                *([change.study] if several else []),
+                change.name,
+                f"{number(change.before)} {change.unit}".strip(),
+                f"{number(change.after)} {change.unit}".strip(),
+                change.by,
+                str(change.kind),
             ]
-            for one in shown[:MOST_SHOWN]
+            for change in shown[:MOST_SHOWN]
         ]
         lines += markdown_lines(head, rows)
     if len(shown) > MOST_SHOWN:
@@ -188,9 +188,9 @@ def markdown(changes: Sequence[Change], margin: float) -> str:
 def junit(changes: Sequence[Change], margin: float) -> bytes:
     """The content of a JUnit file: a suite per study, a test case per number; numbers that moved fail."""
     root = ElementTree.Element("testsuites")
-    for study in dict.fromkeys(one.study for one in changes):
-        of_study = [one for one in changes if one.study == study]
-        failed = [one for one in of_study if one.kind is ChangeKind.MOVED]
+    for study in dict.fromkeys(change.study for change in changes):
+        of_study = [change for change in changes if change.study == study]
+        failed = [change for change in of_study if change.kind is ChangeKind.MOVED]
         skipped = [one for one in of_study if one.kind in (ChangeKind.UNDECIDED, ChangeKind.UNTESTED)]
         counts = {"tests": len(of_study), "failures": len(failed), "skipped": len(skipped)}
         suite = ElementTree.SubElement(

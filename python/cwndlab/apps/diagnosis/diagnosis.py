@@ -37,11 +37,11 @@ class Diagnosis:
     def __str__(self) -> str:
         lines = [f"note: {note}" for note in self.notes]
         few = len(self.summaries) <= SUMMARIES
-        lines += [str(one) for one in self.summaries] if few else [summarize_all(self.summaries)]
+        lines += [str(summary) for summary in self.summaries] if few else [summarize_all(self.summaries)]
         if not self.waits_known:
             return "\n".join(lines)
         total = "; ".join(f"{cause} {seconds:.3f} s" for cause, seconds in self.waited_s.items())
-        if total or any(one.segments for one in self.summaries):
+        if total or any(summary.segments for summary in self.summaries):
             lines.append(f"waited: {total}" if total else "the sender never waited")
         name = ""
         for wait in self.waits:
@@ -60,7 +60,7 @@ class Diagnosis:
         return {
             "cause": self.cause,
             "waits_known": self.waits_known,
-            "connections": [one.to_dict() for one in self.summaries],
+            "connections": [summary.to_dict() for summary in self.summaries],
             "waited_s": self.waited_s,
             "waits": [wait.to_dict() for wait in self.waits],
             "notes": list(self.notes),
@@ -69,7 +69,7 @@ class Diagnosis:
 
 def diagnose(conversations: Sequence[Conversation], at_s: float | None = None, longest: int = 5) -> Diagnosis:
     """The diagnosis at a moment, or of the longest waits (ordinary waits only if there are no others)."""
-    every = [find_all_waits(one) for one in conversations]
+    every = [find_all_waits(conversation) for conversation in conversations]
     waits, short = [mine for mine, _ in every], [sums for _, sums in every]
     found = [(one, wait) for one, mine in zip(conversations, waits, strict=True) for wait in mine]
     waited: dict[str, int] = {}
@@ -92,7 +92,7 @@ def diagnose(conversations: Sequence[Conversation], at_s: float | None = None, l
         tuple(explain(conversation, wait) for conversation, wait in chosen),
         tuple(notes),
         tuple(map(summarize, conversations, waits, short)),
-        waits_known=any(one.shows_waits for one in conversations),
+        waits_known=any(conversation.shows_waits for conversation in conversations),
     )
 
 

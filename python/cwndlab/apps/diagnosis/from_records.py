@@ -97,7 +97,7 @@ def _conversation(
         else None,
         drops_known=True,
         serial=serial,
-        bottleneck=bottleneck_in(scenario, traffic, *(nodes.index(one) for one in (sender, receiver))),
+        bottleneck=bottleneck_in(scenario, traffic, *(nodes.index(name) for name in (sender, receiver))),
     )
 
 
@@ -135,7 +135,7 @@ def _known_number(value: float | None) -> int | None:
 
 def _drop(link: Mapping[str, Any], time_ns: int, cause: str) -> Drop:
     queue = link["queue"]
-    policed = cause == "loss" and any(one["kind"] == "policer" for one in link["impairments"])
+    policed = cause == "loss" and any(impairment["kind"] == "policer" for impairment in link["impairments"])
     limit = queue.get("limit")
     unit = str(queue.get("unit", "packets"))
     size = f" ({limit} of {limit} {unit})" if isinstance(limit, int) and queue["kind"] == "drop-tail" else ""

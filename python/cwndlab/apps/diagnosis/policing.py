@@ -71,7 +71,7 @@ def _share_with_less(steps: Sequence[tuple[int, int, bool]], rate: float, size: 
             at_others.append(tokens)
             tokens = max(tokens - length, 0.0)
     at_others.sort()
-    more = sum(len(at_others) - bisect_right(at_others, one) for one in at_losses)
+    more = sum(len(at_others) - bisect_right(at_others, loss) for loss in at_losses)
     return more / (len(at_losses) * len(at_others))
 
 

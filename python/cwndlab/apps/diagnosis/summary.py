@@ -145,12 +145,12 @@ def _use_of_bottleneck(
 
 def summarize_all(summaries: Sequence[Summary]) -> str:
     """A summary of many connections in one sentence."""
-    sent = sum(one.acknowledged_bytes for one in summaries) / 1e6
-    segments = sum(one.segments for one in summaries)
-    share = 100 * sum(one.retransmitted for one in summaries) / max(segments, 1)
+    sent = sum(summary.acknowledged_bytes for summary in summaries) / 1e6
+    segments = sum(summary.segments for summary in summaries)
+    share = 100 * sum(summary.retransmitted for summary in summaries) / max(segments, 1)
     repairs = summaries[0].repairs
     text = f"{len(summaries)} connections: {sent:.3g} MB, {share:.2g} % of {segments} {repairs}"
-    times = [one.rtt_s for one in summaries if one.rtt_s is not None]
+    times = [summary.rtt_s for summary in summaries if summary.rtt_s is not None]
     if times:
         middle = median(one for _, one in times)
         text += (

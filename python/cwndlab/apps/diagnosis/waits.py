@@ -123,7 +123,7 @@ class _Replay:
         self.settled: Packet | None = None
         #: The times for which packets are missing (start, end), in order, and the index of the next one.
         self.unknown = sorted(
-            [(one.after_ns, one.before_ns) for one in conversation.missing]
+            [(hole.after_ns, hole.before_ns) for hole in conversation.missing]
             + [(t, t + 1) for t in conversation.steps]
         )
         self.next_unknown = 0
@@ -345,7 +345,7 @@ class _Replay:
     def was_spurious(self, wait: Wait, packet: Packet) -> bool:
         """Whether the original had arrived: no link dropped it, or its ACK came too soon for the copy."""
         if self.of.drops_known:
-            return all(one.drop is None for one in wait.earlier)
+            return all(original.drop is None for original in wait.earlier)
         for at in range(wait.at + 1, min(len(self.of.packets), wait.at + 1 + _ATTEMPTS)):
             later = self.of.packets[at]
             since = later.time_ns - packet.time_ns

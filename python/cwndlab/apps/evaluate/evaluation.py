@@ -145,11 +145,11 @@ def evaluate(
             for name, plan in one.plans.items()
         }
         judge(one.pack, names, empty, skipped=one.skipped, refused=one.refused, lacking=one.lacking)
-    if not any(one.plans for one in prepared):
+    if not any(preparation.plans for preparation in prepared):
         raise _nothing_to_run(prepared, options)
     runs: dict[tuple[str, str], RunResult] = {}
     cards = []
-    whole = _Whole([plan for one in prepared for plan in one.plans.values()])
+    whole = _Whole([plan for preparation in prepared for plan in preparation.plans.values()])
     for one in prepared:
         made: dict[str, RunResult] = {}
         for name, plan in one.plans.items():
@@ -188,7 +188,7 @@ def _judge(
 
 def _nothing_to_run(prepared: Sequence[_Prepared], options: RunOptions) -> StudyError:
     """The error for an evaluation in which no study runs; it states the first study's reason."""
-    reason = next(why for one in prepared for why in one.skipped.values())
+    reason = next(why for preparation in prepared for why in preparation.skipped.values())
     if options.backend == "simulator":
         return StudyError(
             f"no study runs with this stack: {reason}", key="--stack", right="choose other criteria"

@@ -86,8 +86,8 @@ def finding(cards: Sequence[Scorecard], subject: str) -> str:
     """The result of a subject in all packs, in one or two sentences; empty if nothing was measured."""
     outcomes = [card.counts(subject) for card in cards]
     met, missed, open_ = (
-        sum(found.get(one, 0) for found in outcomes)
-        for one in (ThresholdOutcome.MET, ThresholdOutcome.NOT_MET, ThresholdOutcome.UNDECIDED)
+        sum(found.get(outcome, 0) for found in outcomes)
+        for outcome in (ThresholdOutcome.MET, ThresholdOutcome.NOT_MET, ThresholdOutcome.UNDECIDED)
     )
     extremes = [card.extremes(subject) for card in cards]
     better, worse = (
@@ -128,7 +128,7 @@ def against_references(card: Scorecard, subject: str) -> list[StandingCounts]:
     found = []
     for reference in card.references:
         standings = [row[reference] for row in rows if reference in row]
-        counts = {one: standings.count(one) for one in LOOKS if one in standings}
+        counts = {standing: standings.count(standing) for standing in LOOKS if standing in standings}
         if counts:
             found.append(StandingCounts(reference, counts))
     return found

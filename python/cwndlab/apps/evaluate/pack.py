@@ -97,7 +97,7 @@ class PackFile(Strict):
     @model_validator(mode="after")
     def _distinct(self) -> PackFile:
         ids = [criterion.id for criterion in self.criteria]
-        if twice := sorted({one for one in ids if ids.count(one) > 1}):
+        if twice := sorted({name for name in ids if ids.count(name) > 1}):
             raise ValueError(f"two criteria have the id {twice[0]!r}")
         return self
 
@@ -144,7 +144,7 @@ class Pack:
         """The pack with only the criteria whose ids start with one of `wanted`; StudyError if none does."""
         kept = [one for one in self.file.criteria if any(one.id.startswith(name) for name in wanted)]
         if not kept:
-            right = nearest(wanted[0] if wanted else "", [one.id for one in self.file.criteria])
+            right = nearest(wanted[0] if wanted else "", [criterion.id for criterion in self.file.criteria])
             raise StudyError(
                 f"the pack {self.name} has no criterion {', '.join(wanted)}", key="--only", right=right
             )

@@ -111,7 +111,7 @@ class Explored:
         return found, [replace(table, controls=tuple(place[k] for k in table.controls)) for table in tables]
 
     def _leave_out(self, control: Control, why: str) -> Explored:
-        kept = tuple(one for one in self.controls if one is not control)
+        kept = tuple(other for other in self.controls if other is not control)
         return replace(self, controls=kept, left_out=(*self.left_out, why))
 
     def keep_effective(self) -> Explored:
@@ -122,7 +122,7 @@ class Explored:
             kept, changes, own = [control.stops[control.base]], False, control.stops[control.base]
             for position, stop in enumerate(control.stops):
                 if position == control.base:
-                    kept = [*(one for one in kept if one is not own), own]
+                    kept = [*(other for other in kept if other is not own), own]
                     continue
                 scenario = self._accepted_scenario((*self.base[:k], position, *self.base[k + 1 :]))
                 if scenario == base and own.value is None:  # the study's own value, in its place

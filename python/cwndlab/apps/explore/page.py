@@ -150,11 +150,11 @@ def cases_of(given: Look) -> list[tuple[dict[str, list[str]], str]]:
         (
             {
                 name: [text(value) for value in as_list(values)]
-                for name, values in one.get("when", {}).items()
+                for name, values in entry.get("when", {}).items()
             },
-            one["text"],
+            entry["text"],
         )
-        for one in given
+        for entry in given
     ]
 
 

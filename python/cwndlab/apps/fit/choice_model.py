@@ -76,13 +76,13 @@ def _design(over: Mapping[str, Sequence[Scalar]], every: Sequence[Choices]) -> F
     names = [
         np.array([[same_value(one[name], value) for value in over[name]] for one in every]) for name in over
     ]
-    single = [found - 1 / found.shape[1] for found in names]
+    single = [columns - 1 / columns.shape[1] for columns in names]
     pairs = [
         (one[:, :, None] * other[:, None, :]).reshape(len(every), -1)
         for one, other in itertools.combinations(single, 2)
     ]
     return np.hstack(
-        [*(one / math.sqrt(_RIDGE) for one in single), *(one / math.sqrt(_PAIR_RIDGE) for one in pairs)]
+        [*(pair / math.sqrt(_RIDGE) for pair in single), *(one / math.sqrt(_PAIR_RIDGE) for one in pairs)]
     )
 
 

@@ -127,7 +127,7 @@ def _fit_study(
         raise StudyError(f"{to!r} is not known", key="--to", right="write --to published")
     if over is None:
         raise StudyError("which choices vary is missing", key="--over", right="--over CHOICE,CHOICE=A|B")
-    tables = [] if held_out is None else [one.strip() for one in held_out.split(",")]
+    tables = [] if held_out is None else [name.strip() for name in held_out.split(",")]
     with progress(quiet=False) as bar:
         found = fit_published(study, parse_over(study, over), tables, options, bar, most)
     found.write(folder)

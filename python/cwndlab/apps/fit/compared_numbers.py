@@ -84,7 +84,7 @@ def is_far(name: str, value: float, low: float, high: float) -> bool:
 def is_among(capture: ComparedNumbers, replays: Sequence[ComparedNumbers]) -> bool:
     """Whether the numbers of a capture lie within the range of those of replays."""
     for name, value in capture.items():
-        others = [other for one in replays if not math.isnan(other := dict(one.items())[name])]
+        others = [other for replay in replays if not math.isnan(other := dict(replay.items())[name])]
         if math.isnan(value) or len(others) < len(replays) / 2:
             continue
         if is_far(name, value, min(others), max(others)):
@@ -102,12 +102,12 @@ class Scatter:
     @classmethod
     def of_replays(cls, replays: Sequence[ComparedNumbers]) -> Scatter:
         """The scatter of these replays."""
-        rows = np.array([one.vector() for one in replays])
+        rows = np.array([replay.vector() for replay in replays])
         return cls(rows, np.fmax(np.nanstd(rows, axis=0), _FINEST))
 
     def distance(self, capture: ComparedNumbers, replays: Sequence[ComparedNumbers]) -> float:
         """The mean distance of a capture from its nearest replays, in units of the scatter."""
-        return self._nearest(capture.vector(), np.array([one.vector() for one in replays]))
+        return self._nearest(capture.vector(), np.array([replay.vector() for replay in replays]))
 
     @property
     def usual(self) -> float:

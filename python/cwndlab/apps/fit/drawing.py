@@ -75,8 +75,8 @@ class FitTask:
         replays = self.replay(paths)
         return DrawnPaths(
             paths,
-            [ComparedNumbers.of_packets(one) for one in replays],
-            [TimeCourse.of_packets(one, self.flow.seconds) for one in replays],
+            [ComparedNumbers.of_packets(packets) for packets in replays],
+            [TimeCourse.of_packets(packets, self.flow.seconds) for packets in replays],
             loss,
         )
 
@@ -143,7 +143,7 @@ def _around(
 
 
 def _losses(paths: Sequence[PathParameters]) -> Floats:
-    return np.array([one.loss for one in paths])
+    return np.array([path.loss for path in paths])
 
 
 def _replays_around(
@@ -186,7 +186,7 @@ class Candidates:
         paths = [replace(region.draw(rng), rival=_rival(rng, task.flow.seconds)) for _ in range(CANDIDATES)]
         packets = task.replay(paths)
         errors = Errors.of_replays(paths, packets, task.stated)
-        numbers = [ComparedNumbers.of_packets(one) for one in packets]
+        numbers = [ComparedNumbers.of_packets(packet) for packet in packets]
         shown = np.flatnonzero(errors.buffer_shown)  # as in the capture
         among = shown if len(shown) >= DRAWS else np.arange(CANDIDATES)
         near = among[nearest(task.capture, [numbers[k] for k in among], DRAWS)]

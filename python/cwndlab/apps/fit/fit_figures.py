@@ -23,7 +23,7 @@ def draw_courses(capture: TimeCourse, replays: Sequence[TimeCourse], seconds: fl
     """A figure for each course: the capture as a line over the replays' range and median."""
     middles = (np.arange(PARTS) + 0.5) * seconds / PARTS
     drawings = []
-    for own, *others in zip(capture.items(), *(one.items() for one in replays), strict=True):
+    for own, *others in zip(capture.items(), *(replay.items() for replay in replays), strict=True):
         name, title, values = own
         every = np.array([other for _, _, other in others])
         shown = ~np.isnan(every).all(axis=0)

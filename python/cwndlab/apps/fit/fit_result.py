@@ -101,7 +101,7 @@ class Fitted(Strict):
     @property
     def warnings(self) -> list[str]:
         """Warnings about what the replays do not reproduce; the study then explains the capture in part."""
-        found = [one.name for one in self.compared if one.far]
+        found = [number.name for number in self.compared if number.far]
         other = [name for name in found if name in (VARIATION, DELAYED)]
         rest = [name for name in found if name not in other]
         made = [f"the replays do not show the capture's {', '.join(rest)}"] if rest else []
@@ -127,7 +127,7 @@ class Fitted(Strict):
 
     def text_of(self, name: str) -> str:
         """A parameter with its unit; "" if there is none of this name."""
-        return next((one.text for one in self.parameters if one.name == name), "")
+        return next((parameter.text for parameter in self.parameters if parameter.name == name), "")
 
     @property
     def _cross_text(self) -> str:
@@ -171,7 +171,7 @@ def compare(capture: ComparedNumbers, replays: Sequence[ComparedNumbers]) -> lis
     """The numbers of a capture, each with the replays' range and median."""
     found = []
     for name, value in capture.items():
-        others = sorted(other for one in replays if not math.isnan(other := dict(one.items())[name]))
+        others = sorted(other for replay in replays if not math.isnan(other := dict(replay.items())[name]))
         if math.isnan(value) or len(others) < len(replays) / 2:
             continue
         found.append(

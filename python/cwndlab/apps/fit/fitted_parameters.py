@@ -30,12 +30,12 @@ def path_parameters(
         low, high = found.low - hosts, found.high + hosts
         return Parameter(name=name, unit=unit, value=found.value, low=low, high=high, hosts=hosts, how=how)
 
-    rates = [one.rate_bps * 1e-6 for one in draws]
+    rates = [draw.rate_bps * 1e-6 for draw in draws]
     yield known("rate", "Mbit/s", rates, HOST_CLOCK * max(rates), _SPACING)
     if stated.rtt_s is not None:
         yield Parameter(name="rtt", unit="ms", value=stated.rtt_s * 1e3, stated=True)
     else:
-        base = [one.base_s * 1e3 for one in draws]
+        base = [draw.base_s * 1e3 for draw in draws]
         how = "shortest round trip, less the time to send the segment"
         yield known("rtt", "ms", base, HOST_DELAY_S * 1e3, how)
     if stated.has_buffer:
@@ -43,7 +43,7 @@ def path_parameters(
     else:
         full, every = path.queue.full_episodes, path.queue.episodes
         how = f"round trips before losses at a full queue ({full} of {every} episodes)"
-        room = known("buffer", "kB", [one.buffer_bytes / 1e3 for one in draws], 0.0, how)
+        room = known("buffer", "kB", [draw.buffer_bytes / 1e3 for draw in draws], 0.0, how)
         packet = {"resolution": wire_bytes * 1e-3, "resolution_of": "a packet"}
         yield room.model_copy(update=packet)
     yield _random_loss(path, kinds)

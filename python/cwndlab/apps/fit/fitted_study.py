@@ -195,10 +195,10 @@ def tables(
 ) -> dict[str, Any]:
     """The tables of a study file with these draws of a path around `middle`."""
     every = [middle, *draws]
-    alone = [one for one in every if one.rival is None]
+    alone = [draw for draw in every if draw.rival is None]
     duration = max(1, round(flow.seconds * 1000))
     present = Present(
-        datagrams=max((one.cross for one in alone), default=0.0) >= LEAST_CROSS,
+        datagrams=max((draw.cross for draw in alone), default=0.0) >= LEAST_CROSS,
         tcp=len(alone) < len(every),
         never=f"{duration + 1000}ms",
     )

@@ -30,9 +30,9 @@ class FitRefusedError(StudyError):
     """The capture shows too little for a fit; `reasons` names the missing parameters."""
 
     def __init__(self, file: Path, found: list[Refusal]) -> None:
-        words = [f"{one.why}; {one.right}" for one in found]
+        words = [f"{refusal.why}; {refusal.right}" for refusal in found]
         super().__init__("\n  ".join(["no fit:", *words]), file=file)
-        self.reasons = tuple(one.reason for one in found)
+        self.reasons = tuple(refusal.reason for refusal in found)
 
 
 def fit_capture(
@@ -63,7 +63,7 @@ def fit_capture(
 def _conversation(file: Path, flow: str | None) -> Conversation:
     found = read(file)
     if flow is not None:
-        found = [one for one in found if flow in one.name]
+        found = [conversation for conversation in found if flow in conversation.name]
         if not found:
             raise StudyError(f"{file}: no connection has {flow!r} in its addresses", key="--flow")
     return max(found, key=lambda one: sum(packet.len for packet in one.packets if packet.out))
@@ -81,9 +81,9 @@ def fit_conversation(
     path = estimate_path(deliveries, stated)
     sender = estimate_sender(deliveries, path.rate_bps, path.base_s)
     missing = list(refusals.of_path(path))
-    if all(one.reason != "rate" for one in missing):  # pacing shows only relative to the rate
+    if all(refusal.reason != "rate" for refusal in missing):  # pacing shows only relative to the rate
         missing += refusals.of_sender(sender)
-    missing = [one for one in missing if not stated.allows(one.reason)]
+    missing = [refusal for refusal in missing if not stated.allows(refusal.reason)]
     if missing:
         raise FitRefusedError(file, missing)
     captured = not math.isnan(packets.handshake_s)
@@ -97,7 +97,7 @@ def fit_conversation(
     except BufferNotShownError:
         raise FitRefusedError(file, [_unsteady()]) from None
     draws = [draw for kind in kinds for draw in kind.draws]
-    numbers = [one for kind in kinds for one in kind.numbers]
+    numbers = [number for kind in kinds for number in kind.numbers]
     fitted = Fitted(
         capture=file.name,
         flow=conversation.name,
@@ -119,7 +119,7 @@ def fit_conversation(
 def about_study(fitted: Fitted) -> str:
     """The fitted study's description, with the capture's numbers and warnings for its reports."""
     warned = "".join(f" Warning: {warning}." for warning in fitted.warnings)
-    own = ", ".join(f"{one.name} {one.capture:.4g}" for one in fitted.compared[:3])
+    own = ", ".join(f"{number.name} {number.capture:.4g}" for number in fitted.compared[:3])
     return (
         f"Fitted to {fitted.capture} by cwndlab fit. Each value of the axis draw is a path that fits it. "
         f"The capture itself, with {fitted.text_of('cc')}: {own}.{warned}"

@@ -129,9 +129,9 @@ class _Losses:
     @classmethod
     def of_episodes(cls, lost: Truths, met: Floats, episodes: list[Whole]) -> _Losses:
         return cls(
-            np.array([float(met[one[0]]) for one in episodes]),
-            np.array([len(one) for one in episodes], dtype=np.int64),
-            np.array([int(one[-1] - one[0]) + 1 for one in episodes], dtype=np.int64),
+            np.array([float(met[episode[0]]) for episode in episodes]),
+            np.array([len(episode) for episode in episodes], dtype=np.int64),
+            np.array([int(episode[-1] - episode[0]) + 1 for episode in episodes], dtype=np.int64),
             (int(lost.sum()), len(lost)),
         )
 

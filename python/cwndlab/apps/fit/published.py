@@ -313,7 +313,7 @@ def fit_published(
     numbers |= tables.run([every[k] for k in chosen])
     run = [*drawn, *(every[k] for k in chosen)]
     fit = _compare(tables, over, run, numbers, tables.predict(numbers, over, run, every))
-    near = {one.name: one.distance for one in fit.combinations}
+    near = {combination.name: combination.distance for combination in fit.combinations}
     pairs = [(float(predicted[k]), near[describe_choices(study, every[k])]) for k in chosen]
     return replace(fit, search=Search(len(every), len(drawn), tuple(pairs)))
 

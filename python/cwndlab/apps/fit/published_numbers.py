@@ -127,8 +127,8 @@ class ScaledNumbers:
         return self._block_means((self.predicted - numbers) ** 2)
 
     def _block_means(self, squares: Floats) -> Floats:
-        members = [np.equal(self.block, one) for one in range(max(self.block) + 1)]
-        return np.stack([squares[:, one].mean(axis=1) for one in members], axis=1)
+        members = [np.equal(self.block, index) for index in range(max(self.block) + 1)]
+        return np.stack([squares[:, columns].mean(axis=1) for columns in members], axis=1)
 
     @property
     def counts(self) -> Floats:

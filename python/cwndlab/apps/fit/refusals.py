@@ -62,7 +62,7 @@ def of_capture(conversation: Conversation, deliveries: Deliveries) -> Iterator[R
         yield Refusal("place", f"it was captured {where}", "capture at the sender of the data")
         return
     segments, seconds = len(deliveries.sent_s), deliveries.packets.seconds
-    shortest = min((float(one) for one in deliveries.trips(prompt=False)[1]), default=math.inf)
+    shortest = min((float(trip) for trip in deliveries.trips(prompt=False)[1]), default=math.inf)
     if segments < FEWEST_SEGMENTS or seconds < FEWEST_TRIPS * shortest:
         yield Refusal(
             "too-short",
@@ -109,7 +109,7 @@ def of_faults(conversation: Conversation) -> Iterator[Refusal]:
             "cut it there: editcap -A and -B; or capture again",
         )
     sent = max((packet.end for packet in conversation.packets if packet.out), default=0)
-    lacking = sum(one.len for one in conversation.missing)
+    lacking = sum(hole.len for hole in conversation.missing)
     if lacking > _MOST_MISSING * max(sent, 1):
         yield Refusal(
             "missing",

@@ -81,8 +81,8 @@ class Region:
     def narrow_to(self, draws: Sequence[PathParameters], loss: RandomLoss) -> Region:
         """The region of these draws, which come from paths in this region."""
         middle = centre_of(draws)
-        base = max(abs(one.base_s - middle.base_s) for one in draws)
-        buffer = max(abs(one.buffer_bytes - middle.buffer_bytes) for one in draws)
+        base = max(abs(draw.base_s - middle.base_s) for draw in draws)
+        buffer = max(abs(draw.buffer_bytes - middle.buffer_bytes) for draw in draws)
         # At least a packet to either side, because a drop-tail queue holds whole packets.
         within = max(buffer, self.wire_bytes)
         return replace(self, middle=middle, base_s=base, buffer_bytes=within, loss=loss)
@@ -160,12 +160,12 @@ class Errors:
 
     def followed_by(self, others: Errors) -> Errors:
         """The errors of these replays, followed by those of others."""
-        pairs = ((getattr(self, one.name), getattr(others, one.name)) for one in fields(self))
+        pairs = ((getattr(self, field.name), getattr(others, field.name)) for field in fields(self))
         return Errors(*map(np.concatenate, pairs))
 
     def take(self, kept: Whole) -> Errors:
         """The errors of the replays with these indices."""
-        return Errors(*(getattr(self, one.name)[kept] for one in fields(self)))
+        return Errors(*(getattr(self, field.name)[kept] for field in fields(self)))
 
 
 def _log_ratio(a: float, b: float) -> float:
@@ -213,9 +213,9 @@ def centre_of(draws: Sequence[PathParameters]) -> PathParameters:
 
     return replace(
         draws[0],
-        rate_bps=middle([one.rate_bps for one in draws]),
-        base_s=middle([one.base_s for one in draws]),
-        buffer_bytes=middle([one.buffer_bytes for one in draws]),
-        loss=middle([one.loss for one in draws]),
-        cross=middle([one.cross for one in draws]),
+        rate_bps=middle([draw.rate_bps for draw in draws]),
+        base_s=middle([draw.base_s for draw in draws]),
+        buffer_bytes=middle([draw.buffer_bytes for draw in draws]),
+        loss=middle([draw.loss for draw in draws]),
+        cross=middle([draw.cross for draw in draws]),
     )

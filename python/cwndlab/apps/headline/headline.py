@@ -178,7 +178,7 @@ def headline(spec: Figure, results: Results) -> Headline:
     undecided = found[0].undecided or (found[1].undecided if len(found) > 2 else "")
     if shown and not asked and found[0].undecided and not found[0].shown:
         undecided = ""  # another question has an answer
-    by_kernel = max((one.relative for one in asked if one.shown), default=0.0)
+    by_kernel = max((candidate.relative for candidate in asked if candidate.shown), default=0.0)
     return Headline(" ".join(one.shown for one in shown), undecided, by_kernel)
 
 
@@ -419,7 +419,7 @@ def one_line(line: Line, axes: Axes) -> str:
 def named_values(line: Line, axes: Axes) -> str:
     """A sentence on which of several unordered names has the highest and the lowest number."""
     order = sorted(line, key=lambda name: line[name].value)
-    if len(order) < 2 or not all(one.is_known for one in line.values()):
+    if len(order) < 2 or not all(value.is_known for value in line.values()):
         return ""
     low, high = order[0], order[-1]
     if not is_below(line[low], line[high]):

@@ -81,7 +81,7 @@ def _compare(
     from .next_to_kernel import count, on_kernel
 
     name, both, digest = on_kernel(outcomes, kernel, program, tolerance_us)
-    differing = [one for one in both if one.verdict != "held by both"]
+    differing = [comparison for comparison in both if comparison.verdict != "held by both"]
     for one in differing:
         echo("\n".join(one.lines(name)))
     echo(f"{count(both)}; digest of the kernel's output: {digest}")

@@ -102,5 +102,5 @@ def on_kernel(
 
 def count(both: Sequence[TwoOutcomes]) -> str:
     """How many scripts have each verdict, in one line."""
-    counts = Counter(one.verdict for one in both)
+    counts = Counter(comparison.verdict for comparison in both)
     return ", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items()))

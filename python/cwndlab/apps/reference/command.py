@@ -72,7 +72,7 @@ def _described(name: str, kind: EngineKind) -> dict[str, Any]:
 def _listed_one_line(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     """The allowed values of a key as a sentence, if they are enumerated."""
     listed = definitions.get(value.get("$ref", "").rpartition("/")[2], {})
-    words = listed.get("enum") or [one["const"] for one in listed.get("oneOf", ()) if "const" in one]
+    words = listed.get("enum") or [choice["const"] for choice in listed.get("oneOf", ()) if "const" in choice]
     return f" One of {', '.join(map(json.dumps, words))}." if words else ""
 
 

@@ -35,7 +35,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _subclasses(kind: type[BaseModel]) -> list[type[BaseModel]]:
-    return [kind, *(one for direct in kind.__subclasses__() for one in _subclasses(direct))]
+    return [kind, *(deeper for direct in kind.__subclasses__() for deeper in _subclasses(direct))]
 
 
 def _write_defaults(properties: dict[str, Any], model: type[BaseModel]) -> None:

@@ -174,7 +174,7 @@ def discrepancies(judged: Judged, outcomes: Sequence[ChoiceOutcome]) -> Discrepa
 
 def in_table_order(found: Discrepancies) -> list[Discrepancy]:
     """The discrepancies in the order of the tables."""
-    return [one for table in found.values() for one in table.values()]
+    return [discrepancy for table in found.values() for discrepancy in table.values()]
 
 
 def explained_text(found: Sequence[Discrepancy], choices: int, *, run: bool) -> str:
@@ -195,7 +195,7 @@ def explained_text(found: Sequence[Discrepancy], choices: int, *, run: bool) -> 
         )
     parts = []
     for verdict, words in ((Verdict.DIFFERS, "differ"), (Verdict.TREND, "only follow the trend")):
-        mine = [one for one in found if one.verdict is verdict]
+        mine = [discrepancy for discrepancy in found if discrepancy.verdict is verdict]
         if mine:
             parts.append(f"{sum(one.explained for one in mine)} of {len(mine)} numbers that {words}")
     return f"A choice that was run brings {' and '.join(parts)} nearer to the published value."

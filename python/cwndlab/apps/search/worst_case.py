@@ -88,7 +88,7 @@ def parse_ranges(text: str) -> list[SearchRange]:
                 f"{piece!r} ends before it begins", key=_KEY, right=f"{key}={given} the other way"
             )
         found.append(SearchRange(key.strip(), low, high, unit))
-    keys = [one.key for one in found]
+    keys = [axis.key for axis in found]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise StudyError(f"{twice[0]} has two ranges", key=_KEY, right="name each once")
     return found
@@ -377,7 +377,7 @@ def search_each(
             ranked.append(Ranked(str(name), search_one(study.set({axis: name}), str(name))))
         except StudyError as error:
             ranked.append(Ranked(str(name), None, str(error)))
-            if len(ranked) == len(names) and all(one.found is None for one in ranked):
+            if len(ranked) == len(names) and all(entry.found is None for entry in ranked):
                 raise
     order = tuple(sorted(ranked, key=_from_worst))
     rows = ranking(axis, order)
@@ -396,7 +396,7 @@ def _from_worst(one: Ranked) -> float:
 
 def ranking(axis: str, ranked: Sequence[Ranked]) -> list[list[str]]:
     """A header, then for each value: the estimate with another seed, the search's, and the worst point."""
-    first = next(one.found for one in ranked if one.found is not None)
+    first = next(entry.found for entry in ranked if entry.found is not None)
     keys = [one.key for one in first.space.ranges.values()]
     rows = [[axis, f"{first.goal.quantity} ({first.worst.estimate.unit})", "in the search", *keys, "runs"]]
     for one in ranked:

@@ -59,7 +59,7 @@ def diagnose_logs(logs: Sequence[QuicLog], at_s: float | None = None, longest: i
         tuple(_explanation(log, wait) for log, wait in chosen),
         tuple(dict.fromkeys(notes)),
         tuple(summaries),
-        waits_known=any(one.segments for one in summaries),
+        waits_known=any(summary.segments for summary in summaries),
     )
 
 

@@ -217,7 +217,7 @@ def _whole(data: Json, key: str) -> int | None:
 
 def _frames(data: Json) -> list[Json] | None:
     frames = data.get("frames")
-    return [one for one in frames if isinstance(one, dict)] if isinstance(frames, list) else None
+    return [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, list) else None
 
 
 def _kind(frame: Json) -> str:
@@ -226,9 +226,9 @@ def _kind(frame: Json) -> str:
 
 def _blocked(frames: list[Json]) -> tuple[LimitReached, ...]:
     return tuple(
-        LimitReached(_BLOCKED_FRAMES[_kind(one)], _whole(one, "stream_id"), _whole(one, "limit"))
-        for one in frames
-        if _kind(one) in _BLOCKED_FRAMES
+        LimitReached(_BLOCKED_FRAMES[_kind(frame)], _whole(frame, "stream_id"), _whole(frame, "limit"))
+        for frame in frames
+        if _kind(frame) in _BLOCKED_FRAMES
     )
 
 

@@ -188,7 +188,7 @@ def _trace(trace: Json, head: Json, events: list[Any], notes: list[str]) -> RawT
     common = inner(trace, "common_fields")
     point = inner(trace, "vantage_point")
     title = next((str(one) for one in (trace.get("title"), head.get("title"), point.get("name")) if one), "")
-    group = next((str(one) for one in (common.get("group_id"), common.get("ODCID")) if one), "")
+    group = next((str(name) for name in (common.get("group_id"), common.get("ODCID")) if name), "")
     end = point.get("type")
     made = RawTrace(" ".join(filter(None, (title, group)))[:80], end if end in ("client", "server") else "")
     made.notes = list(notes)

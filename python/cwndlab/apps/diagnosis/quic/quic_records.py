@@ -67,7 +67,7 @@ def _packets(table: Columns, serial: int, client: bool) -> Iterator[Event]:
                 time, packet, length, large, ((0, int(str(seq)), length),) if large and number > 0 else ()
             )
         elif from_client != client and not sent:
-            blocks = [int(one) for one in sack] if isinstance(sack, list | np.ndarray) else []
+            blocks = [int(edge) for edge in sack] if isinstance(sack, list | np.ndarray) else []
             pairs = zip(blocks[::2], blocks[1::2], strict=True)
             acked = tuple(("application", low - 1, high - 2) for low, high in pairs)
             yield Received(time, acked, data_bytes=length if length >= _SMALL else 0)

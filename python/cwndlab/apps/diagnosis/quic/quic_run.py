@@ -115,7 +115,7 @@ def diagnose_program(
     for log in logs:
         log.name = f"{entry['name']}, {log.name}"
     found = diagnose_logs(logs, at_s, longest)
-    summaries = tuple(_with_bottleneck(one, scenario, traffic, node) for one in found.summaries)
+    summaries = tuple(_with_bottleneck(summary, scenario, traffic, node) for summary in found.summaries)
     return replace(found, notes=(*notes, *found.notes), summaries=summaries)
 
 
@@ -123,7 +123,7 @@ def _datagrams(columns: Callable[[str], Columns], traffic: int, client: bool) ->
     table, segments = columns("connections"), columns("segments")
     mine = np.isin(segments["connection"], table["connection"][table["traffic"] == traffic])
     out = mine & (segments["from_client"] == client)
-    dropped = out & np.array([one == "drop" for one in segments["event"]], np.bool_)
+    dropped = out & np.array([event == "drop" for event in segments["event"]], np.bool_)
     sent = out & segments["sent"] & ~dropped
     back = mine & (segments["from_client"] != client) & ~segments["sent"]
     times = segments["time_ns"].astype(np.int64)
@@ -138,24 +138,24 @@ def _outside(name: str, packets: _Datagrams) -> Summary:
 
 def _on_our_clock(log: QuicLog, packets: _Datagrams) -> QuicLog:
     """The log shifted to the run's clock: its first packet is the first datagram of the same direction."""
-    first = next((one for one in log.events if isinstance(one, Sent | Received)), None)
+    first = next((event for event in log.events if isinstance(event, Sent | Received)), None)
     times = packets.sent_ns if isinstance(first, Sent) else packets.received_ns
     if first is None or not len(times):
         return log
     shift = int(times[0]) - first.time_ns
-    moved: list[Event] = [one._replace(time_ns=one.time_ns + shift) for one in log.events]
+    moved: list[Event] = [event._replace(time_ns=event.time_ns + shift) for event in log.events]
     return replace(log, events=moved)
 
 
 def _differences(log: QuicLog, replayed: Replayed, packets: _Datagrams) -> list[str]:
     """Notes on differences between the stack's log and the recorded packets."""
     notes = []
-    lost = sum(isinstance(one, Lost) for one in log.events)
+    lost = sum(isinstance(event, Lost) for event in log.events)
     notes.append(
         f"the stack declared {count_text(lost, 'packet')} lost; links dropped {packets.dropped} of its "
         "datagrams"
     )
-    sent = np.unique(np.array([one.time_ns for one in log.events if isinstance(one, Sent)], np.int64))
+    sent = np.unique(np.array([event.time_ns for event in log.events if isinstance(event, Sent)], np.int64))
     silent = 0
     for wait in replayed.waits:
         if wait.duration_ns <= 2 * max(log.tick_ns, _LATE_NS):

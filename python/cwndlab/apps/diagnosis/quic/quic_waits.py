@@ -321,7 +321,7 @@ class _Replay:
     def end_handshake(self) -> None:
         """Drops handshake packets from those in flight: their keys are discarded (RFC 9002, section 6.4)."""
         self.handshake = False
-        for name in [one for one in self.outstanding if one[0] != "application"]:
+        for name in [packet for packet in self.outstanding if packet[0] != "application"]:
             self.flight -= self.outstanding.pop(name)[1]
 
     def on_sent(self, event: Sent) -> None:
@@ -388,7 +388,7 @@ class _Replay:
             own = (stream % 2 == 0) == (self.log.end == "client")
             bidirectional = self.credit.own_bidirectional if own else self.credit.peer_bidirectional
             first = self.credit.unidirectional if stream & 2 else bidirectional
-        granted = [one for one in (first, self.max_stream.get(stream)) if one is not None]
+        granted = [limit for limit in (first, self.max_stream.get(stream)) if limit is not None]
         return max(granted) if granted else None
 
     @property
