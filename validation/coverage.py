@@ -32,7 +32,7 @@ BEGIN, END = "<!-- made by python -m validation.coverage --write -->", "<!-- end
 
 REPLICATES = (3, 5, 10, 30)
 TRIALS = 2500
-"""The standard error of a coverage of 95 % is then 0.44 percentage points."""
+"""Trials of each case; the standard error of a coverage of 95 % is then 0.44 percentage points."""
 
 CLAIMED = 0.93
 """The coverage that a method must reach with every number of replicates, unless the table gives a reason."""

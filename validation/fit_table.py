@@ -52,7 +52,7 @@ class TruePath:
     seed: int
     rate_mbps: float
     rtt_ms: float
-    #: The random value; `buffer_bytes` has at least a few packets.
+    #: The buffer as drawn, in BDPs; `buffer_bytes` is at least a few packets.
     buffer_bdp: float
     loss_percent: float
     cc: str

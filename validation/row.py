@@ -42,7 +42,7 @@ class Row:
         return inside != bool(self.known)
 
     def to_json(self) -> dict[str, Any]:
-        """All fields, and the two computed ones."""
+        """All fields, with `off` and `passed`."""
         return asdict(self) | {"off": self.off, "passed": self.passed}
 
     def cells(self) -> list[str]:

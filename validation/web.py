@@ -100,7 +100,7 @@ def scenario(cell: Cell) -> str:
 
 
 def measure(scenario: str, replicate: int) -> list[float]:
-    """The `QUANTITIES` of one replicate; unfinished pages are ignored, as in the script."""
+    """The `QUANTITIES` of one replicate; the median excludes unfinished pages, as in `ns2/rfc2415.tcl`."""
     compiled = json.loads(scenario)
     records = _core.run(scenario, SEED, replicate)
     objects = pa.table(records.table("objects")).to_pylist()

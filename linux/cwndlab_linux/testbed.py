@@ -204,7 +204,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
 
 
 def charge_from(number: int) -> Path | None:
-    """Charges virtual time for non-waiting calls of processes from this pid on; None if the kernel cannot."""
+    """Charges virtual time for non-waiting calls from a pid on; returns the folder of counters, or None."""
     folder = Path("/sys/module/time_travel/parameters")
     if not folder.is_dir():
         return None

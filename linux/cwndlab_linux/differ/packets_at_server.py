@@ -34,7 +34,7 @@ class ServerPacket(NamedTuple):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What must be equal on both sides: the bytes of a segment with data, or the acknowledged bytes."""
+        """The values that must be equal on both sides: the range of data or, without data, ACK and SACK."""
         return (self.sent, self.seq, self.len) if self.len else (self.sent, self.ack, self.sack)
 
     def __str__(self) -> str:

@@ -78,7 +78,7 @@ class Scenario:
 
     @property
     def kind(self) -> str:
-        """The class, equal for all these scenarios."""
+        """The class of the scenario, always "bottleneck"."""
         return "bottleneck"
 
     @property

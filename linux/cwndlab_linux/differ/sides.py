@@ -23,8 +23,8 @@ from .random_scenario import RECEIVE_BYTES, SLACK_NS, STACK, Alignment
 UPTIME_AT_ZERO_NS = -300 * 10**9
 #: Period of the coarsest timer wheel level that timers of a run reach (kernel/time/timer.c).
 WHEEL_NS = (1 << 18) * 10**6
-#: Names to try for a connection. Names select BBR's random phase, one of seven at each start of cycling,
-#: often two starts per run: 64 names miss a quarter of the 49 pairs, 256 names one in two hundred.
+#: Number of names to try for a connection. Names select BBR's random phase, one of seven at each start of
+#: cycling, with often two starts per run: 64 names miss a quarter of the 49 pairs, 256 one in two hundred.
 DRAWS = 256
 #: The end that opens connections, as in the simulator, even if the client sends.
 OPENER: Opener = "client"

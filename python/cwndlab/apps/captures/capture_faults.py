@@ -12,7 +12,7 @@ from cwndlab.base.writing import count_text
 if TYPE_CHECKING:
     from cwndlab._core import Capture, Faults
 
-#: A capture's clock is coarse if the times of this many packets are all multiples of this.
+#: A capture's clock is coarse if the times of `_COARSE_PACKETS` packets are multiples of `_COARSE_NS`.
 _COARSE_NS, _COARSE_PACKETS = 1_000_000, 20
 #: The largest receive window without window scaling. The window field of a SYN-ACK is never scaled.
 _LARGEST_UNSCALED = 65_535

@@ -46,7 +46,7 @@ def compare_page(a: Path, b: Path) -> str:
     drawings = []
     for spec in study.outline.figures:
         if spec.kind in OVERLAID:
-            with suppress(StudyError):  # neither has its cells
+            with suppress(StudyError):  # neither run has the figure's cells
                 drawings.append(draw(spec.model_copy(update={"series": [*spec.series, axis]}), both))
     return render.page(
         "comparison.html", drawings=drawings, title=study.title, names=names, found=found

@@ -16,7 +16,7 @@ class Bottleneck:
     buffer: str
     #: The traffic that shares the link, in words; empty if none is known.
     others: str = ""
-    #: Whether it was estimated from packets.
+    #: Whether the bottleneck was estimated from packets.
     estimated: bool = False
 
     @property

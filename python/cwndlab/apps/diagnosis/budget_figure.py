@@ -163,7 +163,7 @@ def budget_cells(figures: Iterable[Figure], results: Results) -> Iterator[tuple[
     """The cells of the study's budget figures, each with the figure's kind of object ("page", …)."""
     for figure in figures:
         if figure.kind == "budget":
-            with suppress(StudyError):  # none of its cells is run
+            with suppress(StudyError):  # none of the figure's cells is run
                 spec, _ = series.restrict_to_run_cells(figure, results)
                 for _, _, cell in series.figure_cells(spec, results):
                     yield cell.id, spec.of or "page"

@@ -54,7 +54,7 @@ class Packet:
     sack: Sequence[tuple[int, int]] = ()
     ts_val: int | None = None
     ts_ecr: int | None = None
-    #: Where and why it was dropped; None if unknown or not dropped.
+    #: Where and why the packet was dropped; None if unknown or not dropped.
     drop: Drop | None = None
     #: Whether the capture lacks this segment, which was inferred from a hole in the sequence numbers.
     unseen: bool = False
@@ -68,7 +68,7 @@ class Packet:
 
     @property
     def is_syn(self) -> bool:
-        """Whether it is a SYN or a SYN-ACK."""
+        """Whether the packet is a SYN or a SYN-ACK."""
         return bool(self.flags & SYN)
 
 
@@ -88,7 +88,7 @@ class Missing(NamedTuple):
 
     seq: int
     len: int
-    #: The times of the captured packets before and after it.
+    #: The times of the captured packets before and after the missing data.
     after_ns: int
     before_ns: int
 
@@ -113,7 +113,7 @@ _COARSEST_NS = 100_000_000
 
 @dataclass
 class Conversation:
-    """The packets of one connection in order of time, and what else is known about it."""
+    """The packets of one connection in order of time, and other facts about the connection."""
 
     #: "web.1, connection 14" or "10.0.0.1:80 > 10.0.0.2:5001".
     name: str

@@ -109,9 +109,8 @@ def _packets(table: Columns, scenario: Mapping[str, Any], serial: int, client: b
     under_way: dict[tuple[int | None, int], Packet] = {}
     for row in zip(*(table[name][rows].tolist() for name in (*names, *more)), strict=True):
         time, event, from_client, seq, length, ack, window, flags, sack, val, ecr, ip_id, link, cause = row
-        number = _known_number(
-            ip_id
-        )  # unknown of a kernel's packets: a drop is of the last one with its bytes
+        # A kernel's packets have no number; a drop then is that of the last packet with the same bytes.
+        number = _known_number(ip_id)
         out = from_client == client
         if event in ("drop", "mark"):
             packet = under_way.get((number, seq)) if out else None

@@ -125,7 +125,7 @@ class Explored:
                     kept = [*(other for other in kept if other is not own), own]
                     continue
                 scenario = self._accepted_scenario((*self.base[:k], position, *self.base[k + 1 :]))
-                if scenario == base and own.value is None:  # the study's own value, in its place
+                if scenario == base and own.value is None:  # this stop has the study's own value
                     kept.remove(own)
                     own = replace(own, title=stop.title)
                     kept.append(own)
@@ -185,7 +185,7 @@ def _of_profile(control: Control, study: StudySpec) -> Control:
 def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, str]]:
     """The tables of the derived study, and the group of each new axis."""
     document = study.document
-    # laws in Python were added to an axis, which is a list of the short form here
+    # Axes changed by laws in Python are lists of the short form here; `vary_short_form` adds the laws.
     kept = all(
         is_short(key, value) or (study.laws and key.startswith("axes."))
         for key, value in document.changes.items()

@@ -89,7 +89,7 @@ def _header(title: str, version: str, client: bool) -> dict[str, Any]:
 
 
 def _packet(number: int | None, row: Row, frames: list[dict[str, Any]]) -> dict[str, Any]:
-    """A packet; one without a number belongs to the handshake, whose packet types are not recorded."""
+    """A packet of the log. Packets without a number are the handshake's, whose types are not recorded."""
     header: dict[str, Any] = {"packet_type": "unknown"}
     if number is not None:
         header = {"packet_type": "1RTT", "packet_number": number}

@@ -26,9 +26,9 @@ PILOTS = 13
 MOST_PILOTS, STEADY_CROSS = 6, 0.005
 #: Simulated paths with other TCP flows; the nearest `DRAWS` of them are used.
 CANDIDATES = 120
-#: A kind of path is excluded if the capture is this much farther from its replays than these from each other.
+#: Datagrams are excluded if the capture is this many times farther from their replays than these are apart.
 FARTHER = 1.25
-#: A kind of path is also excluded if the capture is this much farther from it than from the other kind.
+#: TCP flows are excluded if the capture is this many times farther from their replays than from datagrams'.
 UNLIKELIER = 2.0
 #: Congestion controls, numbers and relative round trips of other TCP flows to draw from.
 RIVAL_LAWS, RIVAL_COUNTS, RIVAL_RTTS = ("cubic", "reno", "bbr1"), (1, 1, 2), (0.5, 2.0)
@@ -187,7 +187,7 @@ class Candidates:
         packets = task.replay(paths)
         errors = Errors.of_replays(paths, packets, task.stated)
         numbers = [ComparedNumbers.of_packets(packet) for packet in packets]
-        shown = np.flatnonzero(errors.buffer_shown)  # as in the capture
+        shown = np.flatnonzero(errors.buffer_shown)  # the capture shows the buffer, too
         among = shown if len(shown) >= DRAWS else np.arange(CANDIDATES)
         near = among[nearest(task.capture, [numbers[k] for k in among], DRAWS)]
         return cls([paths[k] for k in near], errors.take(near), [numbers[k] for k in near])

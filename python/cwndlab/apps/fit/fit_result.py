@@ -83,7 +83,7 @@ class Compared(Strict):
 
     @property
     def far(self) -> bool:
-        """Whether the capture is farther from that range than chance explains."""
+        """Whether the capture is farther from the replays' range than chance explains."""
         return is_far(self.name, self.capture, self.low, self.high)
 
 

@@ -27,7 +27,7 @@ FEWEST_REPLICATES = 3
 class Number(NamedTuple):
     """A published number, and the study's number in each replicate."""
 
-    #: All blocks have the same weight, whatever the count of their numbers.
+    #: The table and quantity of the number; in a distance, each such block has the same weight.
     block: str
     published: float
     rounding: float
@@ -102,7 +102,7 @@ class ScaledNumbers:
     ) -> ScaledNumbers:
         """The scaled numbers; `estimates` has a row for each combination, and `error` is their error.
 
-        A number that is unknown, or whose scale is 0, gets the largest distance that counts.
+        A number that is unknown, or whose scale is 0, gets the squared difference `FARTHEST`.
         """
         blocks = list(dict.fromkeys(number.block for number in numbers))
         published = np.array([number.published for number in numbers])

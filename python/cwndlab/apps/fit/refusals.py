@@ -21,10 +21,10 @@ from .sender_estimates import SenderEstimates
 FEWEST_SEGMENTS, FEWEST_TRIPS = 200, 10
 #: A sender limited by other causes than the path for this share of the time does not show the path.
 _HELD_BACK = 0.15
-#: Nor does a sender that fills the receive window after this share of acknowledgments.
+#: A sender that fills the receive window after this share of acknowledgments does not show the path.
 _AT_WINDOW = 0.5
-#: Nor does one whose receive window is below half its maximum after this share of acknowledgments, because
-#: data waits to be read: acknowledgments then follow the reader.
+#: A capture does not show the path if the receive window is below half its maximum after this share of
+#: acknowledgments, because data waits to be read: acknowledgments then follow the reader.
 _SLOW_READER = 0.01
 #: Largest share of the data that may be missing from a capture.
 _MOST_MISSING = 0.005

@@ -13,9 +13,9 @@ from cwndlab.apps.captures.flow_packets import Floats, Truths
 #: The share of the flight that remains after a reduction: Reno's (RFC 5681, section 3.1) and CUBIC's (RFC
 #: 9438, section 4.6).
 RENO_LEFT, CUBIC_LEFT = 0.5, 0.7
-#: How far the median of a flow's reductions may be from these.
+#: How far the median of a flow's remaining shares may be from `RENO_LEFT` or `CUBIC_LEFT`.
 _NEAR = 0.07
-#: The least number of reductions that distinguishes them.
+#: The least number of reductions that distinguishes Reno from CUBIC.
 FEWEST_REDUCTIONS = 2
 #: Seconds in which a host answers an acknowledgment.
 _ANSWER_S = 3e-5

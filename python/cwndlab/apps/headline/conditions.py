@@ -87,7 +87,7 @@ def _network(section: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[
         if key in varied:
             yield f"{key} by {varied[key]}"
         elif _is_varied(value):
-            continue  # the tables show it
+            continue  # the report's tables list the values
         elif value is not None:
             yield f"preset {value}" if key == "preset" else _value_text(value)
     for key, value in section.items():

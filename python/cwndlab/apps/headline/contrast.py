@@ -37,7 +37,7 @@ Line = Mapping[str, LineValue]
 def is_below(a: LineValue, b: LineValue) -> bool:
     """Whether `a` is smaller: the 95 % intervals do not overlap, or the paired difference excludes 0.
 
-    That is tested at `PAIRED_LEVEL`, because a figure has tens of pairs, some of similar flows.
+    The difference is tested at `PAIRED_LEVEL`, because a figure has tens of pairs, some of similar flows.
     """
     if not (a.is_known and b.is_known and a.value < b.value):
         return False

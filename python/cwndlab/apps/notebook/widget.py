@@ -84,7 +84,7 @@ class ExplorePage:
             The file.
 
         Raises:
-            OutputError: it cannot be written.
+            OutputError: the file cannot be written.
 
         """
         file = Path(path)

@@ -23,8 +23,8 @@ REPORTED = 3
 def main() -> None:
     """Performs jobs until standard input ends. Output of the user's code goes to standard error.
 
-    A reply is a pair: outcomes of jobs, and an error that ends the run or None. Before it, the completed
-    share of the current run may be sent several times. Instead, the reason why the process ends may be sent.
+    A reply is a pair: outcomes of jobs, and an error that ends the run or None. Before a reply, the completed
+    share of the current run may be sent several times. A process that must end sends the reason instead.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends this one
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")

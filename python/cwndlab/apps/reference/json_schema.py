@@ -14,7 +14,7 @@ from cwndlab.study.shorthand import NETWORKS, Short
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of study files, for editors; `study.schema.json` is this, kept current by a test."""
+    """The JSON Schema of study files, for editors, as a dictionary; `schema_text` is its text."""
     schema = StudyFile.model_json_schema()
     short = Short.model_json_schema()
     schema["properties"] |= short["properties"]

@@ -183,7 +183,7 @@ def explained_text(found: Sequence[Discrepancy], choices: int, *, run: bool) -> 
     Args:
         found: the discrepancies.
         choices: the number of sensitivity axes of the study.
-        run: whether any of them was run.
+        run: whether any of these choices was run.
 
     """
     if not found or not choices:

@@ -234,7 +234,7 @@ class PlayedPaper:
 
     @cached_property
     def incompatible(self) -> Incompatible | None:
-        """The number of incompatibilities among the numbers that count, and their range in the draws."""
+        """How many counted numbers (`Judgement.counts`) are incompatible, and the range in the draws."""
         judgements = [
             cell.judgement for table in self.tables for cell in table.numbers if cell.judgement is not None
         ]

@@ -354,7 +354,7 @@ class SharedRuns:
                 yield known
                 continue
             outcome = None
-            if isinstance(known, Outcome) and known.records is not None:  # of other metrics or code
+            if isinstance(known, Outcome) and known.records is not None:  # stored for other metrics
                 outcome = self.runs.measure_records(job, known.records)
             outcome = outcome or self.runs.perform_one(job, stopped)
             if outcome is None:

@@ -37,7 +37,7 @@ def draw_both(judged: Judged, simulated: Results) -> list[Drawing]:
 
 def _describe(figure: Figure) -> str | None:
     """The figure's description, extended by how kernel and simulator are distinguished."""
-    if not figure.series and len(figure.drawn_quantities) < 2:  # these are labelled
+    if not figure.series and len(figure.drawn_quantities) < 2:  # a legend distinguishes them
         return figure.about
     look = "Outlined" if figure.kind == "bar" else "Dashed"
     return f"{figure.about or ''} {look}: simulator.".strip()

@@ -54,7 +54,7 @@ class KernelTwin:
         return cls(judged, twin, pair_numbers(judge(judged.outputs, twin.results), judged), campaigns)
 
     def draw(self) -> Sequence[Drawing]:
-        """The study's figures, for both."""
+        """The study's figures, with the results of the kernel and the simulator."""
         return draw_both(self.judged, self.twin.results)
 
     def save(self, directory: Path) -> None:

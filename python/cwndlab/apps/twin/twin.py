@@ -94,7 +94,7 @@ def pair_numbers(sim: Judged, kernel: Judged) -> list[TwinNumber]:
         if isinstance(x, JudgedTable) and any(
             c.compare and KERNEL_AXIS in c.compare.to for c in x.spec.columns
         ):
-            continue  # a comparison of kernels, in which the simulator has the same number
+            continue  # the table compares kernels, for which the simulator has equal numbers
         if isinstance(x, JudgedTable) and isinstance(y, JudgedTable):
             rows += _pair_table(x, y, a, b)
         elif isinstance(x, JudgedListing) and isinstance(y, JudgedListing):
@@ -111,7 +111,7 @@ def _pair_table(a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results) -
             continue
         printed = x.published.text if x.published else ""
         if x.published and float(x.published.text) != x.published.value:
-            printed = _number(x.published.value)  # in the quantity's unit
+            printed = _number(x.published.value)  # converted to the quantity's unit
         column = a.column(x)
         simulated, measured = (
             number_of_cell(results, cells[x.cell], column.quantity, column.compare)
@@ -152,7 +152,7 @@ def _other_numbers(sim: Results, kernel: Results, shown: set[tuple[str, str]]) -
             if key in shown or key not in kernel.data or key not in sim.data or kernel.is_list(quantity):
                 continue
             x, y = sim.estimate(*key), kernel.estimate(*key)
-            if not any(map(math.isfinite, (*x[:3], *y[:3]))):  # of another workload
+            if not any(map(math.isfinite, (*x[:3], *y[:3]))):  # not measured in this cell
                 continue
             apart = (kernel.sample(*key) - sim.sample(*key)).estimate()
             yield TwinNumber("", cell.id, quantity, info.unit, x, y, apart)

@@ -40,7 +40,7 @@ _FAMILIES = {
 _ANSWER_NS = 1_000_000
 """An endpoint sends what an arrival released within this time, and within a twentieth of a round trip."""
 _FLOW_SHARE = 0.85
-"""From this share of a stream's window in flight on, it is full; receivers raise it after an eighth."""
+"""A stream's window counts as full if this share is in flight; receivers raise it after an eighth."""
 _MINIMUM = 2
 """Packets of the minimum window, which persistent congestion leaves (RFC 9002, section 7.6.2)."""
 _NUMBER_GAP = 2
