@@ -50,7 +50,7 @@ class CwndlabError(Exception):
 class StudyError(CwndlabError):
     """A problem of a study: what is wrong, where, and what would be right."""
 
-    #: What is wrong.
+    #: The description of what is wrong, without a place.
     problem: str
     _: KW_ONLY
     #: The file that contains the problem, if any.
@@ -60,10 +60,10 @@ class StudyError(CwndlabError):
     #: Line and column of the key in the file, 1-based, if it could be found.
     line: int | None = None
     column: int | None = None
-    #: What to write or do instead.
+    #: The remedy: what to write or do instead.
     right: str | None = None
-    #: Where the problem is in the tables of the study. `cwndlab.study.place` derives `file`, `key`, `line`
-    #: and `column` from this.
+    #: The path of the problem in the study's tables, from which `cwndlab.study.place` derives `file`, `key`,
+    #: `line` and `column`.
     path: KeyPath | None = None
     #: Further problems of the same study.
     others: Sequence[StudyError] = ()

@@ -21,7 +21,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
 TOLERANCE = 1e-9
-"""How far rounding may take a value beyond its range (Jain's index of equal shares: 1.0000000000000002)."""
+"""The most by which rounding takes a value beyond its range: Jain's index can be 1.0000000000000002."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def median(values: Floats) -> Floats:
 
 
 def quantile(data: NDArray[Any], share: float) -> float:
-    """The same as `np.quantile` of one-dimensional data, equal to the last bit."""
+    """The quantile of one-dimensional data, equal to that of `np.quantile` to the last bit."""
     if np.isnan(data).any():
         return math.nan
     place = (len(data) - 1) * share

@@ -66,7 +66,7 @@ def write_inside(folder: Path, name: str, data: bytes) -> Path:
             with suppress(OSError):
                 os.unlink(temporary, dir_fd=directory)
             if isinstance(error, OSError):
-                error.filename = str(folder / name)  # not the temporary file
+                error.filename = str(folder / name)  # instead of the temporary file's path
             raise
     return folder / name
 

@@ -22,7 +22,7 @@ MODELS = "cwndlab.apps.policy.onnx"
 VARIABLE = "CWNDLAB_CALL_LIMIT_S"
 #: The longest time that a call may take if the variable is not set, in seconds.
 DEFAULT_S = 5.0
-#: How many times within that limit the watching thread checks the running call.
+#: The number of times that the watching thread checks a call within its time limit.
 LOOKS = 10
 
 

@@ -140,7 +140,7 @@ def _perform(loaded: "Study", options: RunOptions, printer: _Printer, strict: bo
         printed = True
         display.close()
         printer.results(result)
-        drawing.enter_context(without_collection())  # imports, and a page's parts, make no garbage
+        drawing.enter_context(without_collection())  # modules and pages leave no garbage to collect
 
     try:
         with drawing, display:

@@ -258,7 +258,7 @@ def median(delays: Floats) -> float:
 
 @once_per_window
 def pooled_median(run: RunView, kind: Kind, traffic: str | None, pool: Pool) -> float:
-    """Median delay of `all` clients together, or the mean over clients of each `client`'s median."""
+    """Median delay (s) of all clients together (`pool` "all"), or mean of the clients' medians ("client")."""
     sample = objects(run, kind, traffic)
     if pool == "all" or len(sample.client) == 0:
         return median(sample.delay_s)

@@ -56,7 +56,7 @@ def delay_variation(
 
 @metric(unit="s", low=0, many=True, tables=["segments"])
 def delivery_times(run: RunView, *, connection: WholeNumber = 0) -> list[float]:
-    """When packets 1, 2, … were delivered in order, by the acknowledgments at the observation point.
+    """Times at which packets 1, 2, … were delivered in order, seen from the observation point.
 
     Packet N counts as delivered when the first acknowledgment that covers it is seen, so the times include
     the acknowledgment's way to the observation point. This delay cancels in differences between cells in

@@ -84,7 +84,7 @@ def red_region(
     return times[f"red_{region}_ns"] / total if total else math.nan
 
 
-# ── what a link can send ──────────────────────────────────────────────────────────────────────────────────
+# ── the capacity of links ─────────────────────────────────────────────────────────────────────────────────
 
 #: Bits that one delivery opportunity of a trace can carry.
 _OPPORTUNITY_BITS = 12_000.0

@@ -49,9 +49,10 @@ def retransmission_rate(run: RunView, *, traffic: str | None = None) -> float:
 def retransmission_time(
     run: RunView, *, nth: Position = 1, packet: Position | None = None, connection: WholeNumber = 0
 ) -> float:
-    """When the nth retransmission is seen at the observation point. NaN if there are fewer.
+    """Time at which the observation point sees the nth retransmission, from the start of the run.
 
-    `nth` counts from 1, over the retransmissions of all packets, or of `packet` if it is given.
+    `nth` counts from 1, over the retransmissions of all packets, or of `packet` if it is given. NaN if there
+    are fewer than `nth`.
     """
     again = segment_events(run, "retransmit", connection=connection)
     times = again["time_s"] if packet is None else again["time_s"][again["segment"] == packet]
@@ -60,10 +61,7 @@ def retransmission_time(
 
 @metric(unit="s", low=0, many=True, tables=["segments"])
 def retransmission_times(run: RunView, *, connection: WholeNumber = 0) -> list[float]:
-    """Times of all retransmissions seen at the observation point, in order.
-
-    Element i - 1 is the time of the ith retransmission.
-    """
+    """Times at which the observation point sees retransmissions, from the start of the run, in order."""
     return [float(time) for time in segment_events(run, "retransmit", connection=connection)["time_s"]]
 
 
@@ -136,12 +134,12 @@ def timeout_share(
 
 @metric(unit="s", low=0, tables=["segments"])
 def timeout_time(run: RunView, *, nth: Position = 1, connection: WholeNumber = 0) -> float:
-    """When the nth retransmission timeout is seen at the observation point. NaN if there are fewer.
+    """Time at which the observation point sees the nth retransmission timeout, from the start of the run.
 
     A timeout is seen as the retransmission that it caused. The simulator's records mark such retransmissions;
     on a kernel, a retransmission counts as a timeout's if no packet arrived at its sender in the 2 ms before.
 
-    `nth` counts from 1.
+    `nth` counts from 1. NaN if there are fewer timeouts.
     """
     again = segment_events(run, "retransmit", connection=connection)
     times = np.unique(again["time_s"][again["timeout"]])
@@ -150,11 +148,11 @@ def timeout_time(run: RunView, *, nth: Position = 1, connection: WholeNumber = 0
 
 @metric(unit="s", low=0, tables=["segments"])
 def timeout_wait(run: RunView, *, nth: Position = 1, connection: WholeNumber = 0) -> float:
-    """How long the retransmission timer of the nth timeout had run, as far as it can be seen.
+    """Time that the retransmission timer had run at the nth timeout, as the observation point shows it.
 
-    This is the time since the observation point saw the last ACK of new data or the last retransmission
-    before the timeout; both restart the timer (RFC 6298, section 5). If the observation point is at the
-    sender, this is the sender's timeout. NaN if there are fewer timeouts.
+    The time begins when the observation point sees the last ACK of new data or the last retransmission before
+    the timeout; both restart the timer (RFC 6298, section 5). If the observation point is at the sender, the
+    value is the sender's timeout. NaN if there are fewer timeouts.
 
     `nth` counts from 1.
     """

@@ -221,7 +221,7 @@ class Plan:
         return any(self._parts_of_kernel())
 
     def _parts_of_kernel(self) -> Iterator[tuple[str, KeyPath, str]]:
-        """Yields what only a kernel can run: its kind, its path, and the remedy for a queue."""
+        """Yields each part that only a kernel can run: its kind, its path, and a remedy ("" for programs)."""
         for cell in self.cells:
             scenario, origins = cell.compiled.scenario, cell.compiled.origins
             for index, entry in enumerate(scenario["traffic"]):
@@ -354,7 +354,7 @@ def build_checked(kind: type[S], document: Document, catalogue: Catalogue) -> S:
             if not left_out:
                 _check_names(study, findings)
         if findings.errors:
-            with findings:  # adds errors that the errors so far would hide
+            with findings:  # checks the first cell too, so that one message reports its errors as well
                 unasked = study.outline.model_copy(update={"quantities": []})
                 _check_apart_from_laws(Cell("", study.first, replace(study, outline=unasked)))
     findings.report()

@@ -76,7 +76,7 @@ SIMULATED = frozenset({"limits", "states", "timeouts", "accecn"})
 
 
 def find_simulator_only(quantities: Sequence[schema.Quantity]) -> StudyError | None:
-    """An error for the first quantity that only the simulator can measure; None without one."""
+    """An error for the first quantity that only the simulator can measure; None if there is none."""
     for position, quantity in enumerate(quantities):
         if missing := sorted(SIMULATED.intersection(_tables(quantity))):
             return problem_at(

@@ -124,7 +124,7 @@ def make_legend(
 
 
 def _split_head(labels: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
-    """The beginning, up to ": ", that all labels share ("" without one), and the labels without it."""
+    """The beginning that all labels share, up to ": " ("" if none), and the labels without the beginning."""
     heads = {label.partition(": ")[0] for label in labels.values()}
     rest = {name: label.partition(": ")[2] for name, label in labels.items()}
     if len(heads) > 1 or not all(rest.values()) or any(": " in label for label in rest.values()):

@@ -209,6 +209,6 @@ def _field(match: re.Match[str], evaluator: Evaluator) -> Field:
 
 
 def _split(inside: str) -> tuple[str, int | None]:
-    """The expression in braces, and the number of decimals after its last colon; None without one."""
+    """The expression in braces, and the decimals stated after its last colon; None if none are stated."""
     expression, colon, digits = inside.rpartition(":")
     return (expression, int(digits)) if colon and digits.isdecimal() else (inside, None)

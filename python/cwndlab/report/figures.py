@@ -120,7 +120,7 @@ def draw(spec: Figure, results: Results) -> Drawing:
     return Drawing(spec.id, title, spec.about, words, *drawn)
 
 
-# ── from values: cdf, ellipse ────────────────────────────────────────────
+# ── figures of distributions: cdf, ellipse ───────────────────────────────
 
 
 def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:

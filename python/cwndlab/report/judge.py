@@ -53,7 +53,7 @@ def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
 
 
 class Played(Protocol):
-    """The expected verdicts if the paper were another set of our runs (`PlayedPaper`)."""
+    """The verdicts to expect if the paper's numbers came from our own runs (`PlayedPaper`)."""
 
     @property
     def incompatible(self) -> Incompatible | None:
@@ -95,7 +95,7 @@ class Judged:
 
     @cached_property
     def played(self) -> Played | None:
-        """The expected verdicts if the paper were another set of our runs; None without published numbers."""
+        """The verdicts to expect if the paper's numbers came from our own runs; None if it has no numbers."""
         if not any(cell.published for table in self.grids for cell in table.numbers):
             return None
         play: Played = import_module("cwndlab.apps.reproduction.played").PlayedPaper(self.grids, self.results)
@@ -159,7 +159,7 @@ def _keep_run_variants(spec: Listing, results: Results) -> Listing:
     return spec.model_copy(update={"variants": run}) if run else spec
 
 
-# ── before any run ────────────────────────────────────────────────────────────────────────────────────────
+# ── checks before any run ─────────────────────────────────────────────────────────────────────────────────
 
 
 def check_outputs(

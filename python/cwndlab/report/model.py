@@ -128,9 +128,9 @@ class ClaimView(NamedTuple):
     note: str
     sensitivity: str
     numbers: int = 0
-    """How many numbers in the tables the claim uses."""
+    """The number of numbers in the tables that the claim uses."""
     same_cells: bool = False
-    """Whether these numbers are other quantities of the claim's cells, as no table shows its own."""
+    """Whether no table shows a number that the claim uses; then `numbers` counts all of the claim's cells."""
     tables: tuple[tuple[str, str], ...] = ()
     """The tables that show the numbers which the claim uses, as pairs of id and title."""
     conditions: tuple[tuple[Verdict, str], ...] = ()

@@ -43,7 +43,7 @@ def _template_cache() -> FileSystemBytecodeCache | None:
 
 @lru_cache(maxsize=2)
 def _environment(markdown: bool) -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # only after results are printed
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # loads late: results are printed first
 
     return Environment(
         loader=PackageLoader("cwndlab.report"),
@@ -154,7 +154,7 @@ def readme_html(text: str) -> str:
     """
     if not text:
         return ""
-    from markdown_it import MarkdownIt  # only after results are printed
+    from markdown_it import MarkdownIt  # loads late: results are printed first
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)

@@ -65,7 +65,7 @@ def write(view: ReportView, judged: Judged, directory: Path, *, pictures: bool =
         name = f"figures/{drawing.id}"
         save_inside(directory, f"{name}.svg", drawing.svg_file)
         for file, picture in ((f"{name}.pdf", drawing.pdf), (f"{name}.png", drawing.png)):
-            if pictures or (directory / file).exists():  # update existing pictures
+            if pictures or (directory / file).exists():  # earlier pictures are always updated
                 save_inside(directory, file, picture())
     save_summary(judged, directory, view.finding, view.undecided)
     save_inside(directory, "report.html", render.report_html(view))

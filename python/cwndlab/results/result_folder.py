@@ -313,7 +313,7 @@ def _complete_campaign(
     for cell, n in campaign.wanted.items():
         runs[campaign.key(cell, 0)] = max(n, runs.get(campaign.key(cell, 0), 0))
     lacking = max(0, sum(runs.values()) - len(store))
-    if not lacking:  # enough runs are stored; check that they are the wanted ones
+    if not lacking:  # enough runs are stored; check that no wanted run is missing
         lacking = sum(
             not campaign.has_replicate(cell, k) for cell, n in campaign.wanted.items() for k in range(n)
         )

@@ -59,7 +59,7 @@ def _chosen(results: Cells, axis: str, wanted: object) -> list[object]:
 
 
 def _known_value(results: Cells, axis: str, item: object, unit: str | None) -> object:
-    """The value of an axis, or the id of a cell, that equals an item of a selection; None without one."""
+    """The value of an axis, or the id of a cell, that equals an item of a selection; None if none does."""
     for written in map(label, parse(item, unit)):
         if axis == "cell":
             match: object = written if results.with_ids([written]) else None

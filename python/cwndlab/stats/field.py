@@ -189,16 +189,16 @@ def as_truth(x: Field, key: Key = ()) -> bool | None:
 
 
 def count(matrix: Floats) -> Floats:
-    """The number of true conditions (rows), then its bounds: with none and all of the undecided ones true."""
+    """The number of true conditions (rows), and its bounds if no, or every, undecided condition is true."""
     sure = float(np.count_nonzero(matrix == 1.0))
     open_ = float(np.count_nonzero(np.isnan(matrix)))
     return np.array([sure, sure, sure + open_])
 
 
 def relative_scatter(values: Floats) -> Floats:
-    """The standard deviation of single runs over their mean, then the same without each replicate in turn.
+    """The coefficient of variation of single runs, followed by its values without each replicate in turn.
 
-    Single runs are recovered from `values`: the mean, then the mean without each replicate in turn.
+    `values` are the mean and the means without each replicate in turn, from which the runs are computed.
     """
     n = len(values) - 1
     if n < FEWEST:

@@ -27,7 +27,7 @@ PLAIN = Range()
 
 
 class Asked(NamedTuple):
-    """How a published number was measured: the comparison, the number of runs, and their pairing."""
+    """The comparison, the number of runs and the pairing with which a published number was measured."""
 
     kind: str | None
     """The kind of comparison with another cell; None for a number of one cell."""

@@ -257,9 +257,9 @@ def prediction(
     `values` are those of single runs; `samples` are the leave-one-out values of the estimate if it is not
     their mean. For one further run, the interval is mean ± t s sqrt(1 + 1/n) of the values on the scale of
     the range; on the plain scale, cut at the bounds, if a run lies on a bound; on the square-root scale for
-    counts (F. J. Anscombe, Biometrika 35, 1948). For several, it is t on the scale of the range with the
-    estimate's standard error times sqrt(1 + n/runs), as the variances of both means add up. The interval of a
-    count is never narrower than that of a Poisson count.
+    counts (F. J. Anscombe, Biometrika 35, 1948). For several runs, it is the t interval on the scale of the
+    range with the estimate's standard error times sqrt(1 + n/runs), as the variances of both means add up.
+    The interval of a count is never narrower than that of a Poisson count.
     """
     x = within.clip(_measurable(values))
     degenerate = _degenerate(x, fewest)

@@ -242,7 +242,7 @@ class Derived(_Operators):
         return min((part.n for part in self.parts), default=None)
 
     def estimate(self, level: float = LEVEL) -> Interval:
-        """The number with its interval; without one, the ends are NaN and `method` says why."""
+        """The number with its interval; if it has none, the ends are NaN and `method` states the reason."""
         interval = self._estimate(level)
         return interval._replace(warning="; ".join(dict.fromkeys(filter(None, self.warnings))))
 

@@ -299,7 +299,7 @@ def find_samples(results: Results, cell: CellInfo, column: Column) -> tuple[Samp
 
 
 def make_asked(spec: Table, column: Column, results: Results) -> Asked:
-    """How a published number was measured: the comparison, runs and pairing."""
+    """The comparison, the number of runs and the pairing with which the paper measured a column's numbers."""
     kind = column.compare.kind if column.compare is not None else None
     return Asked(kind, spec.published_runs, results.labels.source_paired)
 

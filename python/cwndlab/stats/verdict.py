@@ -1,4 +1,4 @@
-"""How a published number is judged by our runs. Every report prints the rule in words, `RULE`.
+"""Judges published numbers by our runs. `RULE` is the rule in words, which every report prints.
 
 There are two criteria. *Compatible*: the paper's number lies where further runs of ours would lie. *Close*:
 the interval of our estimate lies within a margin around the paper's number. If runs scatter more, more
@@ -114,7 +114,7 @@ def rule_text(margin: str) -> list[tuple[Verdict, str]]:
 
 
 class Comparison(NamedTuple):
-    """The difference of another number minus the judged one, in the paper and in our runs."""
+    """Another number minus the number to judge: the difference in the paper, and in our runs."""
 
     published: float
     measured: Interval
@@ -216,7 +216,7 @@ def judge(
         return verdict(
             Verdict.COMPATIBLE, "a single run may scatter this far, but our estimate is not close", True
         )
-    if further.low == further.high:  # equal runs
+    if further.low == further.high:  # all runs are equal
         return verdict(Verdict.COMPATIBLE, f"{further.method}: how close the mean is is unknown", True)
     if not measured.half_width <= margin:
         return verdict(Verdict.NOT_JUDGED, _too_noisy(measured, margin), True)
@@ -272,7 +272,7 @@ class Incompatible(NamedTuple):
     expected: float
     low: int
     high: int
-    """95 % of counts lie from `low` to `high` if the paper were another set of our runs (`PlayedPaper`)."""
+    """95 % of counts are from `low` to `high` if the paper's numbers came from our runs (`PlayedPaper`)."""
 
     @property
     def text(self) -> str:

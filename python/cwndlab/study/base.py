@@ -16,7 +16,7 @@ from .units import parse_time
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+-]*$", max_length=64)]
 
 
-if TYPE_CHECKING:  # pydantic does not export the type of its models
+if TYPE_CHECKING:  # pydantic does not export the metaclass of its models
     from pydantic._internal._model_construction import ModelMetaclass
 else:
     ModelMetaclass = type(BaseModel)
@@ -63,7 +63,7 @@ class _Models(ModelMetaclass):
         )
 
     @__signature__.setter
-    def __signature__(cls, value: object) -> None:  # noqa: N805 - pydantic sets its own
+    def __signature__(cls, value: object) -> None:  # noqa: N805 - ignores pydantic's signature
         pass
 
 

@@ -174,7 +174,7 @@ def comparison(given: object) -> Compare:
     """The comparison that an expression like "ratio(iw=1)" makes; ValueError for other expressions."""
     if isinstance(given, Compare):
         return given
-    if isinstance(given, Mapping):  # until 0.2
+    if isinstance(given, Mapping):  # the notation until version 0.2
         former = Compare(str(given.get("kind", "ratio")), dict(given.get("to", {})))
         raise ValueError(f'a comparison is an expression; write compare = "{former}"')
     right = f'write for instance "decrease(iw=1)"; known: {", ".join(COMPARISONS)}'

@@ -255,7 +255,7 @@ def figures(
     drawn = []
     for group in groups:
         shown = list(zip(group.headings, [quantity["name"] for quantity in group.quantities], strict=True))
-        if group.name == "share" and len(shown) == 2 and others:  # the share of the second flow is the rest
+        if group.name == "share" and len(shown) == 2 and others:  # the other share is the complement
             shown = shown[:1]
         crowded = bool(others) and len(shown) > 1 and len(shown) * len(varied[others[0]]) > MOST_LINES
         split = crowded and "panels" in shape  # the panels are already those of an axis

@@ -45,7 +45,7 @@ class Place(NamedTuple):
         return findings.error()
 
     def _located(self, error: StudyError, path: KeyPath) -> StudyError:
-        """The error with the key, line and column of a path, in this file unless it names another."""
+        """The error with the key, line and column of a path; with this file unless the error has a file."""
         if (option := self._option(dotted_key(self.raw, path), error.key)) is not None:
             return type(error)(error.problem, key=f"--set {option}", right=error.right)
         raw, missing = self.raw, str(path[0]) if path else None
@@ -87,7 +87,7 @@ def dotted_key(raw: object, path: Sequence[str | int]) -> str:
 
 
 def find_place(text: str, path: KeyPath) -> tuple[int, int] | None:
-    """Line and column (from 1) of the key at `path`, or of the nearest enclosing key; None without one."""
+    """Line and column (from 1) of the key at `path`, or of the nearest enclosing key; None if not found."""
     places = _all_places(text)
     return next((places[path[:n]] for n in range(len(path), 0, -1) if path[:n] in places), None)
 

@@ -24,7 +24,7 @@ from .values import label
 #: Names of `outputs` that this module re-exports.
 __all__ = ["Claims", "Scalar", "Where"]
 
-# ── the model: what is simulated ──────────────────────────────────────────────────────────────────────────
+# ── the simulated network and traffic ─────────────────────────────────────────────────────────────────────
 
 
 class Queue(Open):
@@ -186,8 +186,8 @@ class Run(Strict):
 
 
 class Probes(Strict):
-    """What is recorded. A probe that is off costs nothing. Probes that a metric needs are switched on, except
-    `segments_at`. Connections, objects and links are always recorded.
+    """The optional records of a run. A probe that is off costs nothing. Probes that a metric needs are
+    switched on, except `segments_at`. Connections, objects and links are always recorded.
     """
 
     segments_at: str | None = Field(None, description="the node at whose side segments are observed")
@@ -319,7 +319,7 @@ class Grid(Strict):
         return kept if isinstance(kept, list) or kept is None else [kept]
 
 
-# ── what is measured from the records ───────────────────────────────────────────────────────────────────────
+# ── quantities measured in the records ──────────────────────────────────────────────────────────────────────
 
 
 #: The key with which `set` selects grids, unless an axis or a parameter has this name.

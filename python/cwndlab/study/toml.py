@@ -21,7 +21,7 @@ def dumps(tables: Mapping[str, Any]) -> str:
 
 def _table(table: Mapping[str, Any], at: list[str], lines: list[str]) -> None:
     tables = {key: value for key, value in table.items() if isinstance(value, Mapping) or _is_tables(value)}
-    # All inline or none: tables with headings come last, and the order of axes must not change.
+    # Either all inner tables are inline or none, because mixing them would change the order of axes.
     inline = bool(at) and all(len(line(*item)) <= LONGEST_LINE for item in tables.items())
     nested: list[tuple[str, Any]] = []
     for key, value in table.items():

@@ -77,7 +77,7 @@ def _explains(cause: _Found, item: _Found) -> bool:
     return (cause.rank, item.rank) == (0, 1) and cause.path[:-1] == item.path[:-1]
 
 
-#: The unit to suggest for a number without one.
+#: Key -> the unit to suggest if its value is a number without a unit.
 _UNITS = {
     "rtt": "ms",
     "delay": "ms",

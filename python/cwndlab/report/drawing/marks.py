@@ -210,7 +210,7 @@ def _scaled(shape: str, factor: float) -> str:
         if command:
             path, arc = path + command, 0 if command == "A" else -1
             continue
-        keep = arc % 7 in (2, 3, 4)  # outside an arc, this is 6
+        keep = arc % 7 in (2, 3, 4)  # outside an arc, arc % 7 is 6
         text = number if keep else f"{float(number) * factor:.2f}".rstrip("0").rstrip(".")
         path += ("," if path and not path[-1].isalpha() else "") + text
         arc += arc >= 0

@@ -124,9 +124,9 @@ class _Pool:
                     delivers = True
             except KeyboardInterrupt as interrupt:
                 if failure is not None:
-                    os._exit(130)  # a second interrupt; the journal stays readable
+                    os._exit(130)  # at a second interrupt; the journal stays readable
                 failure = interrupt
-                delivers = True  # the interrupted batch is lost; later ones are delivered
+                delivers = True  # the interrupted batch is lost; later batches are delivered
                 self.stop.set()
             except BaseException as error:
                 failure = failure or error
