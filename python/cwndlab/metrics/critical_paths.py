@@ -1,4 +1,4 @@
-"""Where the time of objects and connections goes."""
+"""The time that objects and connections spend in each part of their critical paths."""
 
 from __future__ import annotations
 

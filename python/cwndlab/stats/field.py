@@ -168,17 +168,17 @@ def neither_less(lower: Floats, higher: Floats) -> Floats:
 
 
 def kleene_and(a: Floats, b: Floats) -> Floats:
-    """Three-valued "and": false if either is false, else undecided if either is undecided."""
+    """Three-valued "and": 0 (false) if either is 0, else NaN (undecided) if either is NaN, else 1 (true)."""
     return np.asarray(np.where((a == 0.0) | (b == 0.0), 0.0, a * b))
 
 
 def kleene_not(a: Floats) -> Floats:
-    """Three-valued "not"."""
+    """Three-valued "not": exchanges 1 (true) and 0 (false); NaN (undecided) stays."""
     return np.asarray(1.0 - a)
 
 
 def kleene_or(a: Floats, b: Floats) -> Floats:
-    """Three-valued "or"."""
+    """Three-valued "or" of 1 (true), 0 (false) and NaN (undecided), element by element."""
     return kleene_not(kleene_and(kleene_not(a), kleene_not(b)))
 
 
