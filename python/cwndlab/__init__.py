@@ -203,8 +203,8 @@ def run(
     {'buffer': [2]}
 
     Args:
-        study: what to run.
-        options: how to run it; default: in memory, on all processors.
+        study: the name, the file or the object of the study.
+        options: the options of the run; default: in memory, on all processors.
         changes: axes to restrict (``{"variant": "sack"}``) and keys to change (``{"run.duration": "10s"}``).
         cc: congestion controls of your own by the names that they get as ``window_law``: classes, or
             ``"FILE.py:CLASS"``. A name that the study does not use is added to the axis of window laws.

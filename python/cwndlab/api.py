@@ -108,8 +108,8 @@ class Study(StudySpec):
         Models hold only values; give a section that refers to parameters or axes ("$webs") as a mapping.
 
         Args:
-            title: of the study and its report.
-            name: what results and messages call it.
+            title: the title of the study and its report.
+            name: the study's name in results and messages.
             sections: `dumbbell`, `measure`, `run`, …, as in a study file.
 
         Returns:
@@ -139,7 +139,7 @@ class Study(StudySpec):
 
         Args:
             raw: the tables of a study file.
-            name: what results and messages call it.
+            name: the study's name in results and messages.
             folder: the folder with the files that the study names.
             claims: the tables of a claims.toml.
 
@@ -165,7 +165,7 @@ class Study(StudySpec):
 
         Args:
             text: the TOML of a study file.
-            name: what results and messages call it.
+            name: the study's name in results and messages.
 
         Returns:
             The study.
@@ -225,7 +225,7 @@ class Study(StudySpec):
         """A copy of the study with these congestion controls (`with_laws`) and changes, which may name them.
 
         Raises:
-            StudyError: as for `set`.
+            StudyError: the changed study is invalid.
 
         """
         keys = {key: value for key, value in changes.items() if "." in key}
@@ -273,7 +273,7 @@ class Study(StudySpec):
             The file.
 
         Raises:
-            StudyError: as `to_toml`.
+            StudyError: a restriction to some cells cannot be written as a file.
             OutputError: something cannot be written, or another file is in the way of one that is copied.
 
         """
@@ -310,8 +310,8 @@ class Study(StudySpec):
         (2, 10)
 
         Args:
-            replicates: of each cell; default: the study's.
-            seed: of all random streams; default: the study's.
+            replicates: the number of replicates of each cell; default: the study's.
+            seed: the seed of all random streams; default: the study's.
             sensitivity: an axis of [sensitivity], "combinations" of these axes, or "all".
 
         Returns:
@@ -343,7 +343,7 @@ class Study(StudySpec):
 
         Args:
             out: folder for records, verdicts and the report; without it, the results are only in memory.
-            options: how to run; default: in memory, on all processors.
+            options: the options of the run; default: in memory, on all processors.
             changes: axes to restrict and keys to change, as in `set`.
             cc: congestion controls of your own, as in `cwndlab.run`.
             more: fields of `RunOptions` by name.
@@ -395,7 +395,7 @@ class Study(StudySpec):
 
         Args:
             out: folder for the results; without it, the results are only in memory.
-            options: how to run; default: in memory, on all processors.
+            options: the options of the run; default: in memory, on all processors.
             changes: axes to restrict and keys to change, as in `set`.
             cc: congestion controls of your own, as in `cwndlab.run`.
             more: fields of `RunOptions` by name.

@@ -127,7 +127,7 @@ def synchronization(run: RunView, *, traffic: list[str] | None = None, span: Per
     event \(k\) and \(n_k\) the number of connections open then. A reduction is the change of a sender's state
     from `open` or `disorder` to `cwr`, `recovery` or `loss` (probe `cwnd`). An event begins with a reduction
     that belongs to no earlier event, and lasts `span` seconds: choose about a round-trip time with a full
-    buffer. 1: all reduce together; 1/n: always one alone. "Loss Synchronization of TCP Connections at a
+    buffer. 1: all reduce together; 1/n: each reduces alone. "Loss Synchronization of TCP Connections at a
     Shared Bottleneck Link" (Washington University in St. Louis, 2006) instead counts the connections that
     lose a packet.
 

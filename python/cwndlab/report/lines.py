@@ -45,7 +45,7 @@ MANY_NAMES = 12
 ALIKE = 1.6
 #: Intervals are cut off at this many times the highest value.
 REACH = 4.0
-#: Panels get separate axes if a common axis would be more than this many times as long as one of theirs.
+#: Panels get separate axes if a common axis would be more than this many times as long as a panel's own.
 FLAT = 3.0
 #: The most points per line for which points are marked.
 MANY = 60
@@ -284,7 +284,7 @@ class Vertical(NamedTuple):
         return {"values": list(self.ticks), "format": f",.{max(0, -int(step.as_tuple().exponent))}f"}
 
     def ends(self, rows: Sequence[Row], labels: Mapping[str, str], height: int) -> list[Row]:
-        """The position of each line's name, in pixels from the top: its last point, apart from others."""
+        """The position of each line's name in pixels from the top: at the line's end, apart from others."""
         last = {r["series"]: self._pixel(r["y"], height) for r in rows}
         order = sorted((name for name in labels if name in last), key=last.__getitem__)
         places = move_apart([last[name] for name in order], height)

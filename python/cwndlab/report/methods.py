@@ -93,7 +93,7 @@ def _span(replicates: Sequence[int]) -> str:
 def describe_run(
     content: Mapping[str, Any], tables: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[str, ...]:
-    """A run in a few words, ending with the command to repeat it; `tables` are the study's."""
+    """A run in a few words, ending with the command to repeat it; `tables` are the study file's."""
     replicates = [cell["replicates"] for cell in content["cells"]]
     cells, runs = len(replicates), _span(replicates)
     each = " each" if cells > 1 else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 PALETTE = ["#1754d8", "#fd5b2a", "#388754", "#734daa", "#e16d70", "#6d7883", "#9f4321", "#329ebb"]
-"""Neighbours differ in lightness, also in a grey print. No two look alike to readers with colour blindness.
-Each has a contrast of at least 3:1 on white and on black.
+"""The colours of series. Neighbours differ in lightness, also in a grey print. No two look alike to readers
+with colour blindness. Each has a contrast of at least 3:1 on white and on black.
 """
 
 DARK = {0: "#4a7dff", 3: "#9470d0", 6: "#b8522c"}

@@ -35,8 +35,8 @@ _DEPENDENT = 1e-9
 def adjust(values: Floats, controls: Sequence[Floats], within: Range) -> Floats | None:
     """The values minus what the controls explain, NaN where not measured; None if they cannot be adjusted.
 
-    They cannot with fewer than `FEWEST_ADJUSTED` replicates, without a control that varies, or if the mean,
-    or the mean without any one replicate, would leave the quantity's range.
+    Values cannot be adjusted with fewer than `FEWEST_ADJUSTED` replicates, without a control that varies, or
+    if the mean, or the mean without any one replicate, would leave the quantity's range.
     """
     measured = ~np.isnan(values)
     y = values[measured]

@@ -108,14 +108,14 @@ def poisson_cdf(k: int, mean: float) -> float:
         return 1.0
     a, x = k + 1.0, mean
     front = math.exp(a * math.log(x) - x - math.lgamma(a))
-    if x < a + 1.0:  # power series of the lower function
+    if x < a + 1.0:  # power series of the lower gamma function
         term = total = 1.0 / a
         while term > total * 1e-16:
             a += 1.0
             term *= x / a
             total += term
         return max(0.0, 1.0 - front * total)
-    # continued fraction of the upper function, by Lentz's method
+    # continued fraction of the upper gamma function, by Lentz's method
     b = x + 1.0 - a
     c, d = 1e300, 1.0 / b
     h = d

@@ -45,7 +45,7 @@ covers the truth in less than 93 %.
 """
 
 SCATTER_OF_MEAN = 1.5
-"""The same for the interval of a mean, whose quantiles already allow for skewed runs (see `skewness`)."""
+"""The limit for the interval of a mean, whose quantiles already allow for skewed runs (see `skewness`)."""
 
 
 class Interval(NamedTuple):

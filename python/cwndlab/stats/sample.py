@@ -56,7 +56,7 @@ class Streams(NamedTuple):
 
     kind: Literal["exact", "paired", "own"] = "paired"
     id: str = ""
-    """For "paired" the seed, empty for the study's seed; for "own" a digest of the values."""
+    """The stream's name: for "paired" the seed ("" for the study's), for "own" a digest of the values."""
 
 
 PAIRED = Streams()

@@ -305,7 +305,7 @@ def make_asked(spec: Table, column: Column, results: Results) -> Asked:
 
 
 def _comparisons(results: Results, draft: _Draft, everything: Sequence[_Draft]) -> Iterator[Comparison]:
-    """Compares a number with those that the paper compares it with and prints farther apart than rounding.
+    """Yields comparisons with the numbers that the paper compares `draft` with, if they differ as printed.
 
     The 5 % of wrong decisions is divided among the differences. They are computed only when the first is
     read, as few verdicts depend on them.

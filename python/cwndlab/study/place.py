@@ -26,7 +26,7 @@ class Place(NamedTuple):
     changed: Collection[str] = ()
 
     def written_path(self, path: KeyPath) -> KeyPath:
-        """The path in the tables as written that a part of the expanded form comes from."""
+        """The path, in the tables as the user wrote them, from which a part of the full form was expanded."""
         for length in range(len(path), 0, -1):
             if (origin := self.origins.get(path[:length])) is not None:
                 return (*origin, *path[length:])
