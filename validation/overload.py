@@ -55,7 +55,9 @@ HALVES = ("median_page_delay_iw1_s", "median_page_delay_iw3_s")
 
 @cache
 def agents(name: str, first: str) -> Mapping[tuple[str, Cell], Floats]:
-    """The rows per seed (`COLUMNS`, perhaps `HALVES`) of a golden file, by its column `first` and cell."""
+    """The measurements in a golden file, by the value of its column `first` and by cell: a row for each seed,
+    with `COLUMNS` and, for the mixture, `HALVES` as columns.
+    """
     found: defaultdict[tuple[str, Cell], list[list[float]]] = defaultdict(list)
     with (GOLDEN / f"rfc2415-bay-{name}.csv").open(newline="") as lines:
         for row in csv.DictReader(lines):

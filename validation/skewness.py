@@ -44,7 +44,7 @@ def pivots(samples: Floats, truth: float) -> Floats:
 
 
 def quantiles(n: int, scatter: float, draws: int = DRAWS) -> tuple[float, float]:
-    """The distances of the lower and the upper quantile from 0, relative to Student's."""
+    """The lower and the upper quantile of simulated `pivots`, as multiples of Student's quantiles."""
     sigma = math.sqrt(math.log1p((UNDERSTATED * scatter) ** 2))
     rng = np.random.default_rng([n, round(1000 * scatter)])
     found: list[Floats] = []

@@ -1,4 +1,4 @@
-"""A connection of RFC 2415's study behaves like its authors', event by event."""
+"""A connection of RFC 2415's study behaves like one of the authors' TCP, event by event."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 from .hosts import Hosts
 from .programs import own_files
 
-#: The folder, within the run's, for files exchanged between guest and host.
+#: The subfolder of the run's folder for files exchanged between guest and host.
 FOLDER = "shell"
 #: The file descriptor on which the shell reports the exit code of each line.
 _REPORT_FD = 9

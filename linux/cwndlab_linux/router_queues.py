@@ -1,4 +1,4 @@
-"""Links whose queue is the kernel's: a namespace with a TUN device for each.
+"""Links whose queue is a discipline of the kernel: a namespace with a TUN device for each link.
 
 The router writes a packet to the device. The kernel forwards it out of the same device, through the study's
 queueing discipline, and the router reads it.

@@ -264,7 +264,7 @@ def _unfollowed(tcp: Tcp) -> list[str]:
     law = alternative_name(tcp["window_law"])
     if law == "reno":
         usual["slow_start"] = "standard"
-    elif law != "cubic-linux":  # DCTCP uses Reno's; other laws replace it
+    elif law != "cubic-linux":  # DCTCP has Reno's slow start; other laws replace it
         del usual["slow_start"]
     return sorted(key for key in usual.keys() - _FOLLOWED if tcp[key] != usual[key])
 

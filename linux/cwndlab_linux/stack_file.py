@@ -65,7 +65,7 @@ class StackFile(HostSettings):
     hosts: dict[str, HostSettings] = {}
 
 
-#: Keys that replace the profile's.
+#: Keys of a file that replace the same attributes of the profile.
 _REPLACING = ("quick_ack", "opener", "answer_carries_ack", "qdisc", "segments")
 
 

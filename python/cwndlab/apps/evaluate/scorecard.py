@@ -107,7 +107,7 @@ class CriterionRow:
     standings: Mapping[str, Mapping[str, Standing]]
     #: Why the criterion could not be measured.
     missing: str = ""
-    #: For a kernel's numbers: the simulator's, by subject and reference.
+    #: The simulator's numbers, by subject and reference, if `values` are a kernel's.
     simulated: Mapping[str, Interval] = dataclasses.field(default_factory=dict)
     #: The subjects that the row's study cannot have, with the reasons.
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)

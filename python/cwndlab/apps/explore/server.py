@@ -26,7 +26,7 @@ from cwndlab.runs.work import run_here
 if TYPE_CHECKING:
     from cwndlab.base.laws import LawCode
 
-#: The path, next to the page's, to which a page posts a run.
+#: The last part of the path to which a page posts a run; the page's own path has the same parent.
 RUN = "run"
 #: Most bytes of a request's body, and most seconds of a run.
 MOST, LONGEST = 10_000_000, 60.0

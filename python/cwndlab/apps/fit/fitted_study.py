@@ -167,7 +167,7 @@ class FittedFlow:
         return self.mss + self.header
 
     def tcp(self) -> dict[str, Any]:
-        """The TCP knobs that differ from the profile's."""
+        """The TCP knobs that differ from those of the profile."""
         stamped = self.header > 40
         knobs: dict[str, Any] = {"mss": f"{self.mss + (TIMESTAMPS if stamped else 0)}B"}
         if not stamped:

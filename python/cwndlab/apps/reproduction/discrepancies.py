@@ -59,7 +59,7 @@ class Discrepancy:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The measurements, in sentences."""
+        """The effects of choices on the number and, if known, its time budgets, in sentences."""
         moves = self.moves
         if not moves.tried:
             return ("No choice that the paper leaves open was run for this number.",)

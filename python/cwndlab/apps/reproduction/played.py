@@ -68,7 +68,7 @@ class MeanChange(NamedTuple):
 
     @property
     def compatible(self) -> bool:
-        """Whether the published mean lies in this range."""
+        """Whether the published mean lies between `low` and `high`."""
         return self.low <= self.published <= self.high
 
     @property
