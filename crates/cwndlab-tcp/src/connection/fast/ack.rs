@@ -72,8 +72,8 @@ impl Connection {
         }
         let needs_nothing_else = self.acked_by(seg) == 0
             && !self.sender.snd.ecn.affects_echo(seg)
-            && self.is_unreported(cfg, now)
-            && !self.has_old_timestamp(seg);
+            && !self.has_old_timestamp(seg)
+            && self.is_unreported(cfg, now); // last, as it tells the law and RACK of the ACK
         if !needs_nothing_else {
             return false;
         }
