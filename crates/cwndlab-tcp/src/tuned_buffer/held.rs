@@ -82,11 +82,13 @@ impl TunedBuffer {
         (memory.min(u64::from(u32::MAX)) as u32).saturating_add(one_more)
     }
 
-    /// Memory of so many bytes in full segments and a rest.
+    /// Memory of so many bytes in full segments and a rest, which needs none if it fits behind the last of them
+    /// (`tcp_ooo_try_coalesce`, `skb_try_coalesce`).
     fn memory_of_bytes(&self, bytes: u64) -> u64 {
         let full = self.size.full();
         let (segments, rest) = (bytes / u64::from(full), (bytes % u64::from(full)) as u32);
-        let last = if rest == 0 { 0 } else { memory(rest + self.full_bytes.saturating_sub(full)) };
+        let fits = rest == 0 || segments > 0 && rest <= room_after(self.full_bytes);
+        let last = if fits { 0 } else { memory(rest + self.full_bytes.saturating_sub(full)) };
         segments * u64::from(self.full_memory) + u64::from(last)
     }
 
@@ -114,7 +116,8 @@ impl TunedBuffer {
 
 #[cfg(test)]
 mod tests {
-    use super::Unread;
+    use super::*;
+    use crate::reassembly::Blocks;
 
     #[test]
     fn a_segment_occupies_its_memory_until_its_last_byte_is_read() {
@@ -144,5 +147,19 @@ mod tests {
         unread.push(1166, 65, (960, 0));
         unread.free_until(1101);
         assert_eq!(unread.memory(), 960);
+    }
+
+    /// A full packet of 1500 bytes has room for 164 bytes behind its data.
+    #[test]
+    fn a_rest_beyond_a_hole_takes_no_memory_if_it_fits_behind_a_full_segment() {
+        let buffer = super::super::tests::established_with_full_segments();
+        let occupied = |rest: u64, segments: u64| {
+            let mut beyond = Reassembly::default();
+            beyond.insert(10_000, 10_000 + 1460 * segments + rest, Blocks::Whole);
+            buffer.allocated(Held { unread: 0, beyond: Some(&beyond) }, 0)
+        };
+        assert_eq!(occupied(164, 2), occupied(0, 2));
+        assert!(occupied(165, 2) > occupied(0, 2));
+        assert!(occupied(164, 0) > 0, "there is none before it");
     }
 }

@@ -35,6 +35,13 @@ fn receive(buffer: &mut TunedBuffer, now: Time, n: u32, nxt: &mut u64, echo: Opt
     }
 }
 
+/// A buffer that has measured the peer's segments: they are full ones.
+pub(super) fn established_with_full_segments() -> TunedBuffer {
+    let mut buffer = established();
+    arrive(&mut buffer, MS(1), 4, &mut 1, None);
+    buffer
+}
+
 /// As [`receive`]; then the application reads everything.
 fn arrive(buffer: &mut TunedBuffer, now: Time, n: u32, read: &mut u64, echo: Option<Time>) {
     receive(buffer, now, n, read, echo);
