@@ -1,4 +1,4 @@
-"""Types that several packages share: values, results of checks, records of finished runs; time budgets."""
+"""Types that several packages share (values, checks, records of runs), and time budgets of finished runs."""
 
 from __future__ import annotations
 

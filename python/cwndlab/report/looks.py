@@ -94,7 +94,7 @@ def _has_quantities(spec: Figure) -> bool:
 
 
 def _is_plain(names: Sequence[str], flows: Sequence[str], spec: Figure) -> bool:
-    """Whether the series are several quantities of no flow, in a report whose flows have colours.
+    """Whether the series are quantities of the whole network, in a report whose flows have colours.
 
     False for more series than `SHADES`, or if a kernel's series are compared with the simulator's.
     """

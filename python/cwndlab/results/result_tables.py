@@ -218,7 +218,7 @@ class ResultTables:
         return table_of_estimates(self.axes, rows, {"other": others, "significant": sure})
 
     def under(self, variations: Sequence[Variation]) -> Estimates:
-        """A row for each sensitivity choice, cell that the choice changes, and quantity."""
+        """The estimates under each sensitivity choice: a row for each changed cell and quantity."""
         rows = []
         for variation in variations:
             cells = {cell.id for cell in self.results.cells} & variation.cells

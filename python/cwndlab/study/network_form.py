@@ -90,7 +90,7 @@ class NetworkForm:
         self.nodes: list[str] = []
         self.links: list[Raw] = []
         self.traffic: list[Raw] = []
-        #: For each axis of round-trip times that change, the tables of keys that its values set.
+        #: Axis of round-trip times that change during the run -> the keys that each of its values sets.
         self.changing: dict[str, list[Raw]] = {}
         tcp = self.raw.setdefault("tcp", {})
         if isinstance(tcp, dict):

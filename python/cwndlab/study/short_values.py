@@ -72,7 +72,7 @@ def quantity_text(value: N | Raw, write: Callable[[N], str]) -> str | Raw:
 
 
 def interval_texts(down: Sequence[Sequence[int]]) -> list[list[str]]:
-    """Intervals in ns as pairs of texts."""
+    """The start and the end of each interval (ns), as texts with a unit."""
     return [[time_text(edge) for edge in interval] for interval in down]
 
 
