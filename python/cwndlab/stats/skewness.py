@@ -1,8 +1,8 @@
 """Factors on Student's quantiles, for runs whose scatter is large relative to their mean.
 
 Runs that cannot be negative and scatter widely are skewed, and so is the t of their mean, even on the
-logarithmic scale: Student's interval ends too low. The factors are right for lognormal runs with the scatter
-of the sample, and close for other runs; `python -m validation.skewness` computes them, and `python -m
+logarithmic scale: Student's interval ends too low. The factors are those of lognormal runs with 1.5 times
+(`UNDERSTATED`) the scatter of the sample; `python -m validation.skewness` computes them, and `python -m
 validation.coverage` measures the coverage of the intervals.
 """
 
@@ -28,7 +28,7 @@ UNDERSTATED = 1.5
 def stretch(n: int, scatter: float) -> tuple[float, float]:
     """Factors on Student's lower and upper 95 % quantile for the mean of `n` skewed runs.
 
-    `scatter` is the standard deviation of the runs over their mean. Between the entries of the file, the
+    `scatter` is the standard deviation of the runs over their mean. Between the entries of `FILE`, the
     factors are interpolated linearly in the scatter and in 1 / sqrt(n); as n grows they approach 1.
     """
     if not scatter > MILD:
@@ -41,7 +41,7 @@ def stretch(n: int, scatter: float) -> tuple[float, float]:
 
 @cache
 def _table() -> tuple[Floats, Floats, Floats]:
-    """The file's numbers of runs, its scatters, and the factors as an array (quantile, runs, scatter)."""
+    """The numbers of runs, the scatters, and the factors (quantile, runs, scatter) in `FILE`, as arrays."""
     lines = np.loadtxt(FILE, delimiter=",", skiprows=1)
     runs, scatters = np.unique(lines[:, 0]), np.unique(lines[:, 1])
     entries = lines[:, 2:].reshape(len(runs), len(scatters), 2)
