@@ -19,7 +19,7 @@ from repository import ROOT
 
 PACKAGE = ROOT / "python" / "cwndlab"
 CORE = {"records", "metrics", "stats", "study", "plan", "runs", "report", "results", "cli", "api"}
-#: A call puts a module on the way if it leads to at least this many other modules.
+#: A module counts as on the way to the report if a call into it leads to at least this many other modules.
 LEADS_TO = 5
 STUDY = """
 title = "One cell"

@@ -106,7 +106,7 @@ class TruePath:
         return self.buffer_bytes % PACKET == 0
 
     def study(self, cc: str) -> Study:
-        """The study of the transfer with this congestion control."""
+        """The study of this transfer with a congestion control, on its path and next to its cross traffic."""
         flow: dict[str, Any] = {"name": "tested", "cc": cc, "start": "0s"}
         if self.limit == "short":
             flow["bytes"] = "145kB"

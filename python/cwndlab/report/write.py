@@ -160,7 +160,8 @@ def _failed_connections(results: Results) -> str:
 
 
 def _claims_together(judged: Judged) -> tuple[str, Collection[str]]:
-    """The chance of error of all claims together as sentences, and the ids of claims that are not firm."""
+    """Sentences on how many claims may be decided wrongly by chance, and the ids of decided claims that would
+    stay undecided if the 5 % were divided among all of them."""
     if not judged.claims:
         return "", ()
     from cwndlab.stats.family import claims_alone  # only studies of papers have claims

@@ -176,7 +176,7 @@ class Scorecard:
     #: The references that are not subjects themselves.
     references: tuple[str, ...]
     rows: tuple[CriterionRow, ...]
-    #: How many outcomes may be wrong by chance, those of references included.
+    #: The outcomes of all subjects and references counted together, to say how many may be wrong by chance.
     family: Family
 
     @property

@@ -1,4 +1,4 @@
-"""The environment of one flow."""
+"""A Gymnasium environment: an agent sets the window or the rate of one flow of a study."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def _shift(before: JudgedTable, after: JudgedTable | None) -> Shift:
 
 
 def _small_sizes(estimates: Sequence[Estimate]) -> dict[str, float]:
-    """For each quantity, the size up to which its numbers are compared by difference."""
+    """For each quantity, the size up to which its numbers are compared by difference instead of by ratio."""
     by_quantity: dict[str, list[float]] = {}
     for estimate in estimates:
         by_quantity.setdefault(estimate.quantity, []).append(estimate.value)

@@ -15,7 +15,7 @@ from cwndlab.stats.verdict import Verdict, relative_difference
 if TYPE_CHECKING:
     from cwndlab.report.judge import Judged
 
-#: Most choices to name among those that move a number.
+#: At most so many choices of the study are named as bringing a number nearer to the published one.
 NAMED = 3
 
 

@@ -256,7 +256,8 @@ class PlayedPaper:
 
     @cached_property
     def joint(self) -> JointTest | None:
-        """The means of changes that the tables request; None if they request none."""
+        """A joint test of the means of published changes that tables request by `mean_changes_by`, against the
+        runs; None if no table requests any, or no number qualifies."""
         if not any(table.spec.mean_changes_by is not None for table in self.tables):
             return None
         groups: dict[tuple[str, str], list[int]] = {}
