@@ -284,7 +284,7 @@ class Hosts:
         return found
 
     def driver(self, index: int, bed: Bed, application: Application) -> Driver:
-        """The driver that makes the two hosts' sockets of a traffic entry read and write as its application does."""
+        """The driver by which a traffic entry's two hosts write and read as its application does."""
         entry = self.scenario["traffic"][index]
         pair = (entry["tcp_client"], entry["tcp_server"])
         client, server = entry["client"], entry["server"]

@@ -1,4 +1,4 @@
-"""The program `cwndlab-router`, which emulates a study's links: where it is, and how a git clone builds it."""
+"""The program `cwndlab-router`, which emulates a study's links: where it is, how a git clone builds it."""
 
 from __future__ import annotations
 

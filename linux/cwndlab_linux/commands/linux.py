@@ -160,7 +160,7 @@ def linux_packetdrill(
     ] = None,
     jobs: _Jobs = None,
 ) -> None:
-    """Build Google's packetdrill, for `linux test` and `cwndlab packetdrill --kernel`, into the user's cache."""
+    """Build packetdrill into the user's cache, for `linux test` and `cwndlab packetdrill --kernel`."""
     from cwndlab.runs.executors.threads import available
     from cwndlab_linux.virtual.packetdrill_program import ADDRESS, build_packetdrill
 

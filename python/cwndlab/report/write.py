@@ -160,8 +160,9 @@ def _failed_connections(results: Results) -> str:
 
 
 def _claims_together(judged: Judged) -> tuple[str, Collection[str]]:
-    """Sentences on how many claims may be decided wrongly by chance, and the ids of decided claims that would
-    stay undecided if the 5 % were divided among all of them."""
+    """Sentences on how many claims may be decided wrongly by chance, and the ids of those decided claims that
+    would stay undecided if the 5 % were divided among all.
+    """
     if not judged.claims:
         return "", ()
     from cwndlab.stats.family import claims_alone  # only studies of papers have claims

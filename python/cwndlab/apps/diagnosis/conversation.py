@@ -97,8 +97,7 @@ class Missing(NamedTuple):
 class Known:
     """The internal state of a sender, which only simulated runs record."""
 
-    #: What limited the sender, as (start ns, end ns, a word like "cwnd" of the record table `limits`), in order and without
-    #: gaps.
+    #: What limited the sender: (start ns, end ns, a word of the record table `limits`), in order, no gaps.
     limits: Sequence[tuple[int, int, str]]
     #: By time of expiry in ns: the timer's name, when it was set, and its consecutive expirations.
     timers: Mapping[int, tuple[str, int, int]]

@@ -256,8 +256,10 @@ class PlayedPaper:
 
     @cached_property
     def joint(self) -> JointTest | None:
-        """A joint test of the means of published changes that tables request by `mean_changes_by`, against the
-        runs; None if no table requests any, or no number qualifies."""
+        """A joint test of the published mean changes that tables request by `mean_changes_by`.
+
+        None if no table requests any, or no number qualifies.
+        """
         if not any(table.spec.mean_changes_by is not None for table in self.tables):
             return None
         groups: dict[tuple[str, str], list[int]] = {}
