@@ -1,35 +1,36 @@
 //! The calendar: a ring of days, each a list of its events in order of time.
 //!
-//! 64 days are a *week*, whose days with events are the set bits of one word. The calendar knows the current week, not
-//! the current day: the first event is on the first day of this week that has events.
+//! 64 days are a *week*. One word of a bitmap tells which days of a week have events. The calendar knows the current
+//! week, not the current day: if the week has events, the first event is on the first of its days that have any.
 
 use std::num::NonZeroU64;
 
 use super::{Source, OWN};
 
-/// Words in the bitmap of days, one for each week: as many as a word has bits, so that one word summarizes the bitmap.
+/// Words in the bitmap of days, one for each week of a year. One word (`summary`) has a bit for each of them.
 const WORDS: usize = 64;
 /// Days in a year, which consists of the current week and the 63 weeks after it.
 const DAYS: usize = WORDS * WEEK;
 /// Days in a week.
 const WEEK: usize = 64;
-/// The end of a list.
+/// In [`Entry::next`] and in `heads`: there is no entry.
 const NIL: u32 = u32::MAX;
 /// Time of an owned entry that is not in the calendar. Without debug assertions, a removed entry keeps its old time.
 const IDLE: u64 = u64::MAX;
 /// A day lasts 2^13 ns at first.
 pub(super) const FIRST_DAY_BITS: u32 = 13;
 
-/// An event in the list of its day, or a free entry.
+/// An entry for an event. It is in the list of the event's day, unless it is not in use.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: u64,
     source: Source,
-    /// The next entry of the list. [`NIL`] if an owned entry is not in the calendar.
+    /// The next entry of the day's list or, if this shared entry is free, of the list of free entries; [`NIL`] if none.
     next: u32,
 }
 
-/// The first day that has events: its week's word in the bitmap, and the value of this word.
+/// The first day that has events: the lowest bit that is set in `days`, the word of the day's week in the bitmap.
+/// `word`, modulo [`WORDS`], is the index of this word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct First {
     word: usize,
@@ -48,17 +49,18 @@ impl First {
 pub(super) struct Calendar {
     /// A day lasts `2^day_bits` ns.
     day_bits: u32,
-    /// The current week, counted from time zero: that of the last event taken, or of the first event that is left.
+    /// Number of the current week, counted from time zero: that of the last event taken, or, after
+    /// [`Calendar::advance`], that of the first event that is left.
     week: u64,
     /// One bit for each word of `map` that is not zero.
     summary: u64,
-    /// One bit for each day that has events.
+    /// One bit for each day: whether the day has events.
     map: [u64; WORDS],
     /// First entry of each day. Not on the heap, so that no pointer has to be loaded for each event.
     heads: [u32; DAYS],
-    /// Last entry of each day with several events, so that events of the same instant are added without a walk.
+    /// Last entry of each day that has several, so that an event no earlier than these is added without a search.
     tails: Box<[u32; DAYS]>,
-    /// One entry for each source below `owners`, followed by those that all other sources share.
+    /// One entry for each source below `owners`, at the index of the source; then shared entries, for other events.
     entries: Vec<Entry>,
     owners: u32,
     /// First free shared entry.
@@ -97,7 +99,7 @@ impl Calendar {
         time >> self.day_bits
     }
 
-    /// The earliest week whose year includes `time`.
+    /// The number of the earliest week in whose year `time` lies. A week's year begins with this week.
     #[inline]
     pub(super) fn comes_into_view(&self, time: u64) -> u64 {
         (self.day(time) / WEEK as u64).saturating_sub(WORDS as u64 - 1)
@@ -144,7 +146,7 @@ impl Calendar {
         Some(self.insert_on(day, time, source))
     }
 
-    /// Inserts the entry that the source owns, which must not be in the calendar.
+    /// Adds an event as [`Calendar::insert`] does, but in the entry that the source owns, which must not be in use.
     #[inline]
     pub(super) fn insert_own(&mut self, time: u64, source: Source) -> Option<u32> {
         let day = self.day(time);
@@ -157,8 +159,8 @@ impl Calendar {
         Some(self.enter_on(day, source, time))
     }
 
-    /// Adds an event with a label that is not beyond the year. One before the current week enters the list of this week's
-    /// first day. Returns the number of entries with which the event was compared.
+    /// Adds an event by its label. The event must not lie beyond the year. An event before the current week enters the
+    /// list of this week's first day. Returns the number of entries with which it was compared.
     #[cold]
     pub(super) fn insert_labelled(&mut self, time: u64, label: u32) -> u32 {
         let day = self.day(time).max(self.week * WEEK as u64);
@@ -178,7 +180,7 @@ impl Calendar {
         self.enter_on(day, at, time)
     }
 
-    /// Adds an entry to the list of its day. Returns the number of entries with which it was compared.
+    /// Adds the entry at index `at` to the list of its day. Returns the number of entries with which it was compared.
     #[inline]
     fn enter_on(&mut self, day: u64, at: u32, time: u64) -> u32 {
         let slot = day as usize % DAYS;
@@ -217,7 +219,7 @@ impl Calendar {
             self.tails[slot] = tail;
             return 2;
         }
-        // The tail is later than `time`, so the search ends there at the latest.
+        // The day's last entry is later than `time`, so the search ends there at the latest.
         let (mut before, mut steps) = (head, 3);
         loop {
             let next = self.entries[before as usize].next;
@@ -239,8 +241,8 @@ impl Calendar {
         NonZeroU64::new(days).map(|days| First { word, days })
     }
 
-    /// Makes the next week that has events the current one. Returns what [`Calendar::first`] then returns; `None` if there
-    /// are no events.
+    /// Moves to the first week that has events, which may be the current one, and returns its first day with events. If
+    /// there are no events, returns `None`, and the current week is undefined until [`Calendar::move_to`] is called.
     #[inline]
     pub(super) fn advance(&mut self) -> Option<First> {
         let ahead = self.summary.rotate_right(self.week as u32 % WORDS as u32).trailing_zeros();
@@ -255,8 +257,8 @@ impl Calendar {
         self.summary == 0
     }
 
-    /// Takes the first event of the day that [`Calendar::first`] returned, unless the event is later than `until`. Returns
-    /// its time and the place of its entry: an owned one is at the index of its source, others must be released.
+    /// Removes the first event of the day `first`, unless it is later than `until`. Returns its time and the index of
+    /// its entry. The index of an owned entry is its source; other entries must be released.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn pop_until(&mut self, first: First, until: u64) -> Option<(u64, u32)> {
@@ -277,7 +279,7 @@ impl Calendar {
         Some((time, at))
     }
 
-    /// Frees a shared entry that was taken. Returns its source.
+    /// Frees a shared entry that [`Calendar::pop_until`] has returned. Returns the source of its event.
     pub(super) fn release(&mut self, at: u32) -> Source {
         debug_assert!(at >= self.owners);
         let entry = &mut self.entries[at as usize];
@@ -298,8 +300,7 @@ impl Calendar {
         }
     }
 
-    /// Empties the calendar and changes the length of a day to `2^day_bits` ns. Returns the events, with their labels, in
-    /// order.
+    /// Empties the calendar and makes a day last `2^day_bits` ns. Returns the events' times and labels, in order.
     pub(super) fn restart(&mut self, day_bits: u32) -> Vec<(u64, u32)> {
         let (mut events, now) = (Vec::new(), (self.week * WEEK as u64) << self.day_bits);
         while let Some(first) = self.advance() {
@@ -320,7 +321,7 @@ impl Calendar {
         events
     }
 
-    /// Number of events. Takes time in proportion to the number of days.
+    /// Number of events. Visits all days and events, so it is slow.
     pub(super) fn len(&self) -> usize {
         let entry = |at: u32| self.entries.get(at as usize);
         self.heads.iter().map(|&head| std::iter::successors(entry(head), |first| entry(first.next)).count()).sum()
@@ -354,7 +355,7 @@ mod tests {
         assert_eq!(calendar.len(), 2);
     }
 
-    /// One to see that the last is not later, two to see that the first is later, then one for each in between.
+    /// An insertion looks at the last entry, then at the first, and then at each entry in between until one is later.
     #[test]
     fn the_entries_that_an_insertion_looks_at_are_counted() {
         let mut calendar = Calendar::new(0);
@@ -391,7 +392,7 @@ mod tests {
             assert!(calendar.first().is_some());
             let events = calendar.restart(bits);
             assert_eq!(events, [(8 * WEEK_NS + 7, 51), (9 * WEEK_NS, 50), (10 * WEEK_NS, 1 | OWN)]);
-            // The week was that of the last event by then, and is of its beginning.
+            // `restart` has moved to the week of the last event, and then back to the first week of the old calendar.
             assert_eq!(calendar.week, (8 * WEEK_NS) >> bits >> 6, "{bits}");
             assert_eq!((calendar.is_empty(), calendar.len()), (true, 0));
         }

@@ -6,23 +6,22 @@ use cwndlab_units::Time;
 
 use crate::packet::{Packet, SackTable};
 
-/// One connection. Its ends are identified by `slot << 1 | side`, where the side is 0 for the client and 1 for the
-/// server.
+/// One connection. `slot << 1 | side` identifies an end of it, where the side is 0 for the client and 1 for the server.
 pub(super) struct Conn {
     pub(super) ends: [Connection; 2],
-    /// Time of each end's live timer event; an entry of the event queue with another time is stale.
+    /// Time of each end's pending timer event. A timer event of this end at any other time is stale.
     pub(super) armed: [Time; 2],
     /// Position, in [`super::Simulation::hops`], of the route that begins at each end.
     pub(super) routes: [u32; 2],
     pub(super) configs: [u16; 2],
-    /// Number of in-order bytes at each end at which the application is to be notified.
+    /// For each end: the application is to be notified once this many bytes have been received in order.
     pub(super) notify_at: [u64; 2],
-    /// Events of each end that have been reported to the application.
+    /// What the application has been notified of, for each end.
     pub(super) notified: [Notified; 2],
-    /// Packets inside links, both directions. The slot is not reused before they are gone.
+    /// Number of packets on links, in both directions. The slot is not reused before this is 0.
     pub(super) in_network: u32,
     pub(super) live: bool,
-    /// The datagram flow in this slot, [`TCP`] or [`STACK`]. Only TCP uses the endpoints.
+    /// Index of the slot's datagram flow; [`TCP`] or [`STACK`] if the slot has none. `ends` is used only with [`TCP`].
     pub(super) datagrams: u32,
     pub(super) serial: u32,
     pub(super) app: u32,
@@ -37,7 +36,7 @@ pub(super) const TCP: u32 = u32::MAX;
 /// The value of [`Conn::datagrams`] in a slot that holds a connection of a stack from outside the engine.
 pub(super) const STACK: u32 = u32::MAX - 1;
 
-// A live connection takes at most 1 kB, including its memory on the heap but not its links.
+// Bytes without memory on the heap. With this memory, but without links, a connection is to take at most 1 kB.
 const _: () = assert!(size_of::<Conn>() <= 920);
 
 #[derive(Clone, Copy, Default)]
@@ -60,8 +59,9 @@ impl Conn {
         self.datagrams == STACK
     }
 
-    /// Passes a packet to its end. Returns the end's configuration, and what [`Connection::handle_segment`] returned.
-    #[allow(clippy::inline_always)] // once per delivered packet
+    /// Passes a packet to the end that receives it. Returns this end's configuration, and the result of
+    /// [`Connection::handle_segment`], which [`Self::has_news_after`] takes as `only_data`.
+    #[allow(clippy::inline_always)] // called for each delivered packet
     #[inline(always)]
     pub(super) fn take<'a>(
         &mut self,
@@ -83,8 +83,8 @@ impl Conn {
         (config, only_data)
     }
 
-    /// As [`Self::has_news`], after the end has processed a segment. `only_data`: what [`Connection::handle_segment`]
-    /// returned; if true, only data in order can be new.
+    /// Returns the value of [`Self::has_news`] after an end has processed a segment. If `only_data` is true, only data
+    /// that arrived in order can require a notification, so that the other conditions need not be checked.
     #[inline]
     pub(super) fn has_news_after(&self, end: u32, only_data: bool) -> bool {
         if !only_data {
@@ -96,7 +96,7 @@ impl Conn {
         news
     }
 
-    /// Whether the application may have to be notified of something at this end, or the connection is over.
+    /// Whether the application may have to be notified of an event at this end, or the connection is over (not `live`).
     #[inline]
     pub(super) fn has_news(&self, end: u32) -> bool {
         let side = (end & 1) as usize;
@@ -104,7 +104,7 @@ impl Conn {
         !self.live || notified.state != Some(tcp.state()) || tcp.received() >= self.notify_at[side] || tcp.peer_closed()
     }
 
-    /// The time at which an end's timer is due, if it is earlier than the end's pending event.
+    /// The time at which an end's timer is due, if that is before the end's pending timer event (`armed`).
     #[inline]
     pub(super) fn earlier_deadline(&self, end: u32) -> Option<Time> {
         let side = (end & 1) as usize;
@@ -125,7 +125,7 @@ pub(super) const fn side_of(end: u32) -> Side {
     }
 }
 
-/// Congestion signals from links, in both directions; stored outside [`Conn`] because few packets meet congestion.
+/// Packets of a connection that links dropped and marked, both ways. Not in [`Conn`], because they are rarely counted.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Signals {
     pub(super) drops: u32,

@@ -1,4 +1,4 @@
-//! The simulation as a [`Network`], and the short path of most arrivals.
+//! Implements [`Network`] for the simulation. [`Simulation::on_arrival`] is a short path for most arrivals.
 
 use cwndlab_net::network::{Network, Schedule, Wire};
 use cwndlab_net::{DropCause, Packet as _};
@@ -13,14 +13,14 @@ use crate::probe::{Probe, SegmentEvent, Way};
 use cwndlab_scenario::DELIVER;
 
 impl<P: Probe> Simulation<P> {
-    #[allow(clippy::inline_always)] // once per packet-hop
+    #[allow(clippy::inline_always)] // called for each packet on each link
     #[inline(always)]
     pub(super) fn on_arrival(&mut self, index: u32) {
         let wire = &self.wires[index as usize];
         if !wire.passes {
             return self.arrive(index);
         }
-        // Only links that hold packets back have stale entries.
+        // An arrival event can be stale only on links that hold packets back, for which `passes` is false.
         debug_assert_eq!(wire.arrival_due, self.now);
         let hop = self.hops[wire.link.first().route as usize];
         // At the end of the route, `hop` is `DELIVER`, which is not the index of a link, so `get_disjoint_mut` fails.
@@ -35,7 +35,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Handles an arrival at the end of a route: delivers the packet.
+    /// Delivers the packet that arrives over link `index`, which is the last of the packet's route.
     #[inline]
     pub(super) fn on_last_arrival(&mut self, index: u32) {
         let packet = self.wires[index as usize].arrive(&mut self.events, index);
@@ -57,8 +57,7 @@ impl<P: Probe> Simulation<P> {
             }
             return;
         }
-        // For most packets, the application is not notified, the reply enters an ordinary link, and `send` returns
-        // `None`.
+        // `send` passes most packets to their first link itself. It returns a packet that the caller has to send.
         if let Some(mut packet) = exit_of!(self).send(conn, end, config) {
             return self.transmit_rest(end, &mut packet);
         }
@@ -148,7 +147,7 @@ impl<P: Probe> Network for Simulation<P> {
 }
 
 impl Schedule for EventQueue {
-    #[allow(clippy::inline_always)] // once per packet-hop
+    #[allow(clippy::inline_always)] // called for each packet on each link
     #[inline(always)]
     fn arrival(&mut self, at: Time, link: u32, sole: bool) {
         if sole {
@@ -165,7 +164,7 @@ impl Schedule for EventQueue {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Reports a segment to the probe, if segments are observed.
+    /// Reports a segment to the probe, if there is an observed node.
     #[inline(never)]
     pub(super) fn see(&mut self, event: SegmentEvent, packet: &Packet) {
         if self.observed == u32::MAX {
