@@ -1,14 +1,14 @@
-//! A one-way link: a queue, a transmitter with a rate, a propagation delay.
+//! A one-way link: a queue, a transmitter with a rate, and a propagation delay.
 //!
 //! **One event per hop.** A queue that decides at arrival (drop-tail, RED) fixes a packet's departure when the packet
-//! is offered, so the arrival at the far end is the only event. The queue length is computed when needed, from the
-//! departures up to now. Queues that decide at departure (`CoDel`, FQ-CoDel, CBQ) need a second event; a CBQ with a
-//! single bounded class rarely needs the second one.
+//! is offered, so the packet's arrival at the far end is the only event. The queue length is computed when needed, from
+//! the departures up to now. Queues that decide at departure (`CoDel`, FQ-CoDel, CBQ) need a second event for each
+//! packet. A CBQ with a single bounded class decides at arrival, and rarely needs the second event.
 //!
 //! Call order: [`Link::offer`]; then [`Link::arrive`] at the time that [`Link::next_arrival`] returns, and
-//! [`Link::serve`] at the time that [`Link::next_service`] returns. A driver keeps one pending event for the
-//! next arrival and one for the next service. A packet that departs at the time at which another one is offered has
-//! already left the queue.
+//! [`Link::serve`] at the time that [`Link::next_service`] returns. A driver keeps one pending event for the next
+//! arrival and one for the next service. A packet that departs at the time at which another one is offered has already
+//! left the queue.
 
 mod accept;
 mod counters;
@@ -50,7 +50,7 @@ struct InFlight<P> {
 enum Discipline<P> {
     AtArrival(ArrivalQueue),
     /// A CBQ with a single bounded class. It also decides at arrival, but its packets may have to wait although the
-    /// link is free.
+    /// link is free, because the class is over its limit.
     Bounded(Box<BoundedClass>),
     /// Boxed, so that links with the common kind of queue stay small.
     AtDeparture(Box<Served<P>>),
@@ -59,13 +59,12 @@ enum Discipline<P> {
 #[derive(Debug)]
 struct Served<P> {
     queue: DepartureQueue<P>,
-    /// A copy of [`DepartureQueue::packets`], which can be read without dispatching on the kind of queue.
+    /// The value of [`DepartureQueue::packets`], which can be read here without dispatching on the kind of queue.
     waiting: u32,
     /// The time at which [`Link::serve`] is due: the end of the current transmission, or the time at which a class
-    /// comes within its limit again.
+    /// comes within its limit again. [`Time::MAX`] if no packet waits.
     due: Time,
-    /// Equals `due` while all classes with waiting packets are over their limits, so that no packet may be sent
-    /// earlier. Otherwise zero.
+    /// Equals `due` while all classes with waiting packets are over their limits, so that none may be sent. Else zero.
     held_until: Time,
     /// The time up to which [`LinkCounters::sojourn`] includes the waiting packets.
     counted_until: Time,
@@ -98,20 +97,19 @@ pub struct Link<P> {
     header_bytes: u32,
     /// The time at which the transmitter will have sent all packets accepted so far.
     free_at: Time,
-    /// Packets between their acceptance (or dequeue) and their arrival at the far end.
+    /// Packets from their acceptance (or dequeue, if the queue decides at departure) until they reach the far end.
     ring: Ring<InFlight<P>>,
-    // Not next to the counter of bytes: the compiler would update both by vector instructions, and use more of them.
+    // Kept apart from the counter of bytes: next to it, the compiler would use more instructions, for vectors.
     backlog_bytes: u64,
-    /// Position in the ring of the first packet that may not have departed yet. Advanced only when the queue length is
-    /// needed.
+    /// Position in the ring of the first packet that may not have departed yet. Updated when the queue length is read.
     undeparted: u64,
     /// If the packets in the link, including the arriving one, have at most this many bytes, the queue accepts the
     /// arriving one and need not be asked. 0 if the queue's limit is not in bytes.
     room_bytes: u32,
     /// [`LinkCounters::max_packets`].
     max_packets: u32,
-    /// If fewer packets than this are in the link, the queue accepts any packet and need not be asked, and `max_packets`
-    /// is not exceeded.
+    /// If fewer packets than this are in the link, the queue need not be asked: it accepts any packet, and
+    /// `max_packets` is not exceeded.
     calm_below: u32,
     discipline: Discipline<P>,
     counters: Sums,
@@ -124,8 +122,8 @@ pub struct Link<P> {
 }
 
 impl<P: Packet> Link<P> {
-    /// Creates a link. `queue` must have passed [`QueueConfig::check`]. No other link may use the random stream of
-    /// `rng`.
+    /// Creates a link. `queue` must have passed [`QueueConfig::check`]. The random stream of `rng` must be for this
+    /// link only.
     ///
     /// # Panics
     /// If the rate is below 2 bit/s.
@@ -193,15 +191,15 @@ impl<P: Packet> Link<P> {
         self
     }
 
-    /// Whether this link has a constant rate, no impairments and a queue that accepts any packet while the queue is
-    /// short. Most packets can then be offered with [`Link::offer_plain`].
+    /// Whether this link has a constant rate, no impairments and a queue that, while it is short, accepts any packet.
+    /// Most packets can then be offered with [`Link::offer_plain`].
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.plain && self.has_room()
     }
 
-    /// Whether several packets can arrive at the same instant. At a constant rate they cannot, unless the smallest
-    /// packet, an IP header, takes less than half a nanosecond.
+    /// Whether several packets can arrive at the same instant. At a constant rate they cannot, unless the transmission
+    /// time of the smallest packet, an IP header, rounds to 0 ns.
     pub fn bunches(&self) -> bool {
         self.impaired.is_some() || self.capacity.is_some() || self.serializer.time(20) == Time::ZERO
     }
@@ -212,7 +210,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Offers a packet at `now`.
-    #[allow(clippy::inline_always)] // once per packet-hop
+    #[allow(clippy::inline_always)] // called for each packet on each link
     #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: &P) -> Offered {
         if self.plain {
@@ -235,7 +233,7 @@ impl<P: Packet> Link<P> {
         self.enter_queue(now, packet)
     }
 
-    /// Offers a packet to a link that is not plain (see the field `plain`).
+    /// Offers a packet to a link that may have impairments, a variable rate, or a queue that decides at departure.
     #[inline(never)]
     fn offer_special(&mut self, now: Time, packet: &P) -> Offered {
         if let Some(impaired) = &mut self.impaired {
@@ -258,8 +256,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Offers a packet to a queue that decides at arrival. With `PLAIN`, the link must have a constant rate and no
-    /// impairments.
+    /// Offers a packet to a queue that decides at arrival. `PLAIN`: the link has a constant rate and no impairments.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn admit<const PLAIN: bool>(&mut self, now: Time, packet: &P) -> Offered {
@@ -272,14 +269,14 @@ impl<P: Packet> Link<P> {
         Offered::Queued
     }
 
-    /// The part of [`Link::admit`] for a packet on which the queue has to decide.
+    /// The part of [`Link::admit`] for a packet that the queue may drop or mark.
     #[inline(never)]
     fn admit_asking(&mut self, now: Time, bytes: u32, packet: &P) -> Offered {
         let backlog = self.backlog_at_arrival();
         let answer = match &mut self.discipline {
             Discipline::AtArrival(queue) => queue.on_arrival(now, backlog, bytes, packet.ecn(), &mut self.rng),
             Discipline::Bounded(class) => class.on_arrival(now, bytes, packet.ecn(), &mut self.rng),
-            Discipline::AtDeparture(_) => Admit::Enqueue, // not reached: only the other kinds get here
+            Discipline::AtDeparture(_) => Admit::Enqueue, // not reached: `enqueue` handles these queues
         };
         let marked = match answer {
             Admit::Enqueue => false,
@@ -307,13 +304,13 @@ impl<P: Packet> Link<P> {
         Offered::Queued
     }
 
-    /// Like [`Link::forget_departed`], for links whose arrival times contain no extra delay.
+    /// [`Link::forget_departed`] for links whose arrival times contain no extra delay.
     #[inline]
     fn forget_departed_plain(&mut self, now: Time) {
         if now >= self.free_at {
             return self.forget_all();
         }
-        // A packet is in service, so the loop ends before the tail.
+        // A packet is in service and will arrive later than `reached`, so the loop ends before the tail.
         let reached = now.plus(self.delay);
         while self.ring.at(self.undeparted).arrival <= reached {
             self.backlog_bytes -= u64::from(self.wire_bytes(self.undeparted));
@@ -321,7 +318,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Like [`Link::forget_departed`], if nothing is in service.
+    /// [`Link::forget_departed`] if nothing is in service: all packets have departed.
     #[inline]
     fn forget_all(&mut self) {
         self.undeparted = self.ring.tail();
@@ -341,8 +338,8 @@ impl<P: Packet> Link<P> {
         self.ring.at(position).packet.wire_bytes() + self.header_bytes
     }
 
-    /// The time at which to call [`Link::arrive`]: when the next packet reaches the far end or its extra delay ends
-    /// there. [`Time::MAX`] if the link has no packet under way.
+    /// The time at which to call [`Link::arrive`]: when the next packet reaches the far end, or when an extra delay
+    /// ends there. [`Time::MAX`] if no packet is under way.
     #[inline]
     pub fn next_arrival(&self) -> Time {
         let ring = self.ring.front().map_or(Time::MAX, |head| head.arrival);
@@ -353,7 +350,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Returns a packet that arrives at the far end at `now`. Call this at the time of [`Link::next_arrival`]. `None`
-    /// if no packet arrives: one that has reached the far end may still have to wait for its extra delay.
+    /// if no packet arrives: one that has reached the far end may first have to wait for its extra delay.
     #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<P> {
         if self.holds_back() {
@@ -391,7 +388,7 @@ impl<P: Packet> Link<P> {
         (held.first()?.0 <= now).then(|| held.remove(0).1)
     }
 
-    /// Packets and bytes in the system now: waiting or in service.
+    /// The packets and bytes that are in the queue or in service at `now`.
     pub fn backlog(&mut self, now: Time) -> Backlog {
         self.forget_departed(now);
         let mut backlog = self.backlog_at_arrival();
@@ -411,7 +408,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// The time that RED's average ([`Link::average`]) was below, between and above its thresholds, up to `now`.
+    /// How long RED's average ([`Link::average`]) was below, between and above its thresholds, up to `now`.
     pub fn regions(&mut self, now: Time) -> Option<Regions> {
         self.forget_departed(now);
         let idle_since = self.backlog_at_arrival().idle_since();
@@ -427,7 +424,7 @@ impl<P: Packet> Link<P> {
         self.ring.head() - self.impaired.as_ref().map_or(0, |impaired| impaired.held.len() as u64)
     }
 
-    /// Packets in the link: queued, in service, propagating or waiting for an extra delay.
+    /// Packets in the link: queued, in service, propagating or waiting for an extra delay; and copies not yet offered.
     pub fn packets_inside(&self) -> u64 {
         let held = self.impaired.as_ref().map_or(0, |impaired| impaired.held.len() + impaired.copies.len());
         let waiting = match &self.discipline {

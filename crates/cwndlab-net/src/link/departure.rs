@@ -1,4 +1,4 @@
-//! The second event of each packet, on links whose queue decides at departure.
+//! Links whose queue decides at departure. Each packet needs a second event, which takes it from the queue.
 
 use cwndlab_units::Time;
 
@@ -15,7 +15,7 @@ impl<P: Packet> Served<P> {
         span * u64::from(self.waiting)
     }
 
-    /// Whether packets have been dropped or marked that the caller has not taken.
+    /// Whether the caller has yet to take packets that were dropped, or marked at departure.
     #[inline]
     fn has_signals(&self) -> bool {
         !self.dropped.is_empty() || self.marked.is_some()
@@ -35,7 +35,7 @@ impl<P: Packet> Link<P> {
         debug_assert_eq!(served.waiting, served.queue.packets());
         self.max_packets = self.max_packets.max(served.waiting + u32::from(now < self.free_at));
         if held.is_some_and(|classes| classes == served.queue.waiting_classes()) {
-            // No waiting packet may be sent before `held_until`, so `due` stays as it is.
+            // Every class with waiting packets is still over its limit until `held_until`, so `due` stays as it is.
         } else if now >= self.free_at {
             self.serve_next(now, waited);
         } else {
@@ -49,7 +49,8 @@ impl<P: Packet> Link<P> {
         Offered::Queued
     }
 
-    /// The time at which [`Link::serve`] is due; [`Time::MAX`] if the queue decides at arrival or has nothing to send.
+    /// When [`Link::serve`] must be called next; [`Time::MAX`] if never, unless another packet is offered: if the queue
+    /// decides at arrival (a CBQ with a single bounded class rarely needs the call), or if no packet waits.
     #[inline]
     pub fn next_service(&self) -> Time {
         match &self.discipline {
@@ -59,8 +60,8 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Whether nothing is left to do after [`Link::offer`] for a caller that has scheduled the next service for
-    /// `armed`: that time has not changed, and no packet was dropped or marked.
+    /// After [`Link::offer`]: whether the caller, which has scheduled the next service for `armed`, has nothing left to
+    /// do. The service is still due then or not needed any more, and no packet was dropped or marked.
     #[inline]
     pub fn is_settled(&self, armed: Time) -> bool {
         match &self.discipline {
@@ -70,15 +71,15 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// After an offered packet was queued: whether the link neither delays nor copies packets, and is settled
-    /// ([`Link::is_settled`]).
+    /// After an offered packet was queued: whether the link has no impairments and is settled ([`Link::is_settled`]).
     #[inline]
     pub fn only_queued(&self, armed: Time) -> bool {
         self.impaired.is_none() && self.is_settled(armed)
     }
 
-    /// Sends the next packet of a queue that decides at departure. Returns [`Link::next_service`], and
-    /// [`Link::has_signals`]: whether to call [`Link::pop_dropped`] and [`Link::take_marked`].
+    /// Performs the service that is due at `now`: a queue that decides at departure sends its next packet. Then returns
+    /// [`Link::next_service`], and [`Link::has_signals`]: whether to call [`Link::pop_dropped`] and
+    /// [`Link::take_marked`].
     pub fn serve(&mut self, now: Time) -> (Time, bool) {
         match &mut self.discipline {
             Discipline::AtArrival(_) => (Time::MAX, false),
@@ -90,8 +91,8 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Sends the packet that the queue chooses. `waited` is whether that packet was in the queue before `now`. Returns
-    /// what [`Link::serve`] does.
+    /// Sends the packet that the queue chooses, if any may be sent. `waited`: whether any packet was in the queue
+    /// before `now`. Returns what [`Link::serve`] returns.
     fn serve_next(&mut self, now: Time, waited: bool) -> (Time, bool) {
         self.forget_departed(now);
         let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };
@@ -136,8 +137,8 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Returns a packet that the queue has dropped, each packet once. It may be the packet just offered. `None` for
-    /// queues that decide at arrival.
+    /// Returns a packet that the queue has dropped, each packet once; `None` if there is none. It may be the packet
+    /// just offered. Queues that decide at arrival report drops only by [`Offered::Dropped`].
     #[inline]
     pub fn pop_dropped(&mut self) -> Option<Dropped<P>> {
         match &mut self.discipline {
@@ -146,8 +147,8 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Returns the packet that the queue marked at departure since the last call, if any. `None` for queues that decide
-    /// at arrival.
+    /// Returns the packet that the queue marked at departure since the last call, if any. Queues that decide at arrival
+    /// report marks only by [`Offered::Marked`].
     #[inline]
     pub fn take_marked(&mut self) -> Option<P> {
         match &mut self.discipline {
