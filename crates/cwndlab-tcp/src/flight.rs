@@ -1,9 +1,9 @@
-//! The record of the outstanding data, which loss recovery, timers, estimators and window laws share; and the report of
-//! each ACK.
+//! The record of the outstanding data, for loss recovery, timers, estimators and congestion controls; and
+//! [`AckReport`], the report of one ACK.
 //!
 //! Ranges reported by SACK are stored for every connection with SACK; individual segments are recorded only if
-//! something needs the time or the state of each ([`Keeps`]). Each event is entered once: [`Flight::on_sent`],
-//! [`Flight::on_block`], [`Flight::on_ack`].
+//! something needs the time or the state of each ([`Keeps`]). Each event is recorded by one call: [`Flight::on_sent`],
+//! [`Flight::on_block`], [`Flight::on_ack`], or a variant of these for a common case.
 
 pub(crate) mod rate;
 mod record;
@@ -25,13 +25,13 @@ use crate::clock::Clock;
 use crate::config::{RecoveryKind, RttSamples, TcpConfig, TimerStart};
 use rate::{Measured, RateSampler};
 
-/// The sums over the outstanding segments if individual segments are not recorded.
+/// The value of [`Flight::tally`] if individual segments are not recorded.
 static NO_SEGMENTS: Tally = Tally { pipe: 0, sacked: 0, lost: 0, waiting: 0, again: 0, lost_bytes: 0 };
 
 /// The outstanding data of one sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flight {
-    /// The ranges that SACK has reported; empty without SACK. Only [`Flight`] adds ranges.
+    /// The ranges that SACK has reported; empty without SACK. Others may read them, but only [`Flight`] adds ranges.
     pub reported: Scoreboard,
     /// Individual segments, if they are recorded.
     record: Option<Box<Record>>,
@@ -49,19 +49,19 @@ impl Flight {
         flight
     }
 
-    /// Whether the retransmission timer or the estimator needs the time of each segment.
+    /// Whether the retransmission timer, the RTT estimator or `drains_after_timeout` needs a record of each segment.
     pub fn times_segments(cfg: &TcpConfig) -> bool {
         cfg.rto.samples == RttSamples::EachSegment
             || cfg.drains_after_timeout
             || (cfg.rto.start == TimerStart::FirstSegment && cfg.recovery.kind() != RecoveryKind::Rack)
     }
 
-    /// Records each segment from now on, including these details.
+    /// Records each segment from now on, including the details `what`.
     pub fn keep(&mut self, what: Keeps) {
         self.record.get_or_insert_default().keep(what);
     }
 
-    /// Measures the delivery rate from now on. An RTT sample counts towards the minimum RTT for a time of `window`.
+    /// Measures the delivery rate from now on. An RTT sample counts towards the minimum RTT for the time `window`.
     pub fn measure_rate(&mut self, window: Time, clock: Clock) {
         let measured = Measured { sampler: RateSampler::new(window, clock), ..Measured::default() };
         self.record.get_or_insert_default().rate = Some(Box::new(measured));
@@ -82,8 +82,7 @@ impl Flight {
         }
     }
 
-    /// Frees memory that is not in use; called when everything, including the FIN, is acknowledged. TIME-WAIT may last
-    /// much longer than the transfer.
+    /// Frees unused memory once everything, including the FIN, is acknowledged. TIME-WAIT may last long after that.
     pub fn shrink(&mut self) {
         if let Some(record) = &mut self.record {
             record.shrink();
@@ -98,8 +97,7 @@ impl Flight {
         }
     }
 
-    /// Returns the segments that the current ACK newly shows to have arrived; empty unless the order of transmissions
-    /// is recorded.
+    /// Returns the segments that the current ACK newly shows to have arrived, if the order of transmissions is known.
     pub fn arrived(&self) -> &[Arrived] {
         self.record.as_ref().map_or(&[], |record| &record.arrived)
     }
@@ -129,8 +127,7 @@ impl Flight {
         self.reported.insert(left, right)
     }
 
-    /// Records that everything below `una` is acknowledged. Returns how many of the newly acknowledged bytes SACK had
-    /// reported.
+    /// Records that everything below `una` is acknowledged. Returns how many of the new bytes SACK had reported.
     #[inline]
     pub fn on_ack(&mut self, una: u64) -> u64 {
         if let Some(record) = &mut self.record {
@@ -139,14 +136,14 @@ impl Flight {
         self.reported.advance(una)
     }
 
-    /// Records an ACK in the usual case: see [`Record::acknowledge_plain`].
+    /// Records an ACK of new data in the usual case, which [`Record::acknowledge_plain`] describes.
     #[inline]
     pub fn on_plain_ack(&mut self, una: u64) -> Option<Acknowledged> {
         self.record.as_mut()?.acknowledge_plain(una)
     }
 
     /// Returns the measurements of the current ACK: the round trip and the delivery rate. The round trip is `rtt`,
-    /// unless HyStart needs one for every ACK and the record provides it.
+    /// unless HyStart needs one for every ACK and the records provide it.
     #[inline]
     pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> (Option<Time>, Option<RateSample>) {
         match &mut self.record {
@@ -155,8 +152,7 @@ impl Flight {
         }
     }
 
-    /// Returns the time at which each segment that the current ACK acknowledges was last sent; empty if these times are
-    /// not recorded.
+    /// Returns when each segment that the current ACK acknowledges was last sent, if these times are recorded.
     pub fn take_acknowledged(&mut self) -> impl Iterator<Item = Time> + '_ {
         self.record.iter_mut().flat_map(|record| record.acknowledged.drain(..))
     }
@@ -193,7 +189,7 @@ impl Flight {
         self.record.as_ref().map_or(0, |record| record.list.len())
     }
 
-    /// Sums over the outstanding segments.
+    /// Numbers of outstanding segments in each state, and sums of their bytes.
     pub fn tally(&self) -> &Tally {
         self.record.as_ref().map_or(&NO_SEGMENTS, |record| &record.tally)
     }
@@ -203,12 +199,12 @@ impl Flight {
         self.record.as_ref()?.first_to_resend()
     }
 
-    /// Returns the end of what may be sent again as one train: see [`Record::resendable`].
+    /// Returns the end of the data that may be retransmitted as one train: see [`Record::resendable`].
     pub fn resendable(&self, start: u64, limit: u64, most: u64) -> u64 {
         self.record.as_ref().map_or(start, |record| record.resendable(start, limit, most))
     }
 
-    /// Returns the next segment that waits for retransmission. The search begins where the last one ended.
+    /// Returns the next segment that waits for retransmission. Searches from the segment that was found last.
     pub fn next_to_resend(&mut self) -> Option<Sent> {
         self.record.as_mut()?.next_to_resend()
     }
@@ -218,7 +214,7 @@ impl Flight {
         self.record.as_mut().map_or((false, Time::MAX), |record| record.detect(cfg, newest, wait, now))
     }
 
-    /// Marks the first segment as lost, unless it is marked already. Returns whether it does.
+    /// Marks the first outstanding segment as lost. Returns false if there is none, or if it was marked already.
     pub fn lose_first(&mut self) -> bool {
         self.record.as_mut().is_some_and(|record| record.lose_first())
     }
@@ -231,26 +227,26 @@ impl Flight {
         }
     }
 
-    /// Removes all loss marks.
+    /// Removes all loss marks, because the reduction of cwnd was spurious.
     pub fn forgive(&mut self) {
         if let Some(record) = &mut self.record {
             record.forgive();
         }
     }
 
-    /// The sampler, if the delivery rate is measured.
+    /// The sampler of the delivery rate, if this rate is measured.
     pub fn rate(&mut self) -> Option<&mut RateSampler> {
         Some(&mut self.record.as_mut()?.rate.as_mut()?.sampler)
     }
 
-    /// Whether [`Flight::take_lost`] would return any.
+    /// Whether [`Flight::take_lost`] would return any segments.
     #[inline]
     pub fn has_lost(&self) -> bool {
         self.record.as_ref().and_then(|record| record.rate.as_ref()).is_some_and(|rate| !rate.lost.is_empty())
     }
 
-    /// Takes the segments deemed lost since the last call, with the number of segments known to have arrived. `None` if
-    /// there are none, or if the delivery rate is not measured.
+    /// Takes the segments deemed lost since the last call. Returns them after the number of segments known to have
+    /// arrived; `None` if there are none, or if the delivery rate is not measured.
     pub fn take_lost(&mut self) -> Option<(u64, impl Iterator<Item = LostSegment> + '_)> {
         let rate = self.record.as_mut()?.rate.as_mut().filter(|rate| !rate.lost.is_empty())?;
         Some((rate.sampler.total().0, rate.lost.drain(..)))

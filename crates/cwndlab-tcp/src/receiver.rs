@@ -12,18 +12,17 @@ use crate::reassembly::{Blocks, Reassembly};
 use crate::segment::Flags;
 use crate::sender::Sender;
 
-/// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions of the peer's stream.
+/// The receiving half of a connection. Positions (RFC 9293, section 3.3.1) are 64-bit positions in the peer's stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     /// RCV.NXT
     pub nxt: u64,
     /// Right edge of the advertised window. It never moves back (RFC 9293, section 3.8.6.2.1).
     pub edge: u64,
-    /// The shift count of this end's advertised windows, plus one (RFC 7323, section 2); 0 if scaling was not agreed on.
+    /// The shift count of this end's advertised windows (RFC 7323, section 2) plus one; 0 if scaling was not agreed on.
     /// An `Option` would make every connection larger.
     pub shift_plus_1: u8,
-    /// In-order bytes that the application has not read. They fit, because no window exceeds 2^30 (RFC 7323, section
-    /// 2.3).
+    /// In-order bytes that the application has not read; at most 2^30, the largest window (RFC 7323, section 2.3).
     pub unread: u32,
     /// Whether the application reads immediately.
     pub auto_read: bool,
@@ -33,7 +32,7 @@ pub(crate) struct Receiver {
     pub listens: bool,
     /// TS.Recent (RFC 7323, section 4.3).
     pub ts_recent: u32,
-    /// Last.ACK.sent (RFC 7323, section 4.3), low 32 bits of the position.
+    /// The low 32 bits of Last.ACK.sent (RFC 7323, section 4.3).
     pub last_ack: u32,
     /// Whether an acknowledgment is due now.
     pub ack_now: bool,
@@ -69,9 +68,9 @@ impl Receiver {
         self.nxt - 1 - u64::from(self.fin_received())
     }
 
-    /// Stores a segment's timestamp (RFC 7323, section 4.3) if the segment does not begin beyond Last.ACK.sent and the
-    /// timestamp is not older than TS.Recent. `outdated`: TS.Recent is too old for comparisons. Returns whether the
-    /// timestamp was stored.
+    /// Stores a segment's timestamp as TS.Recent (RFC 7323, section 4.3) if the segment does not begin beyond
+    /// Last.ACK.sent and the timestamp is not older than TS.Recent. `outdated`: TS.Recent is too old for this
+    /// comparison. Returns whether the timestamp was stored.
     pub fn note_timestamp(&mut self, start: i64, ts_val: u32, outdated: bool) -> bool {
         let begins = (start as u32).wrapping_sub(self.last_ack) as i32 <= 0;
         let newer = begins && (outdated || ts_val.wrapping_sub(self.ts_recent) as i32 >= 0);
@@ -81,7 +80,7 @@ impl Receiver {
         newer
     }
 
-    /// Accepts payload. Returns the time at which its acknowledgment is due. `sender` is this end's own sending half.
+    /// Accepts a segment's payload. Returns when the acknowledgment is due. `sender` is this end's own sending half.
     #[inline(always)]
     pub fn take(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, mut new: Arriving) -> Due {
         // Data beyond the window is not accepted (RFC 9293, section 3.10.7.4: trimmed to the window).
@@ -95,7 +94,7 @@ impl Receiver {
         self.take_counted(cfg, now, sender, &new)
     }
 
-    /// Accepts payload if the acknowledgment policy does not depend on the window.
+    /// The part of [`Self::take`] for an end with neither Linux 6's acknowledgment policy nor a buffer that grows.
     #[inline(never)]
     fn take_counted(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         let arrival = self.arrival(new.start, new.end);
@@ -103,7 +102,7 @@ impl Receiver {
         self.note_data(cfg, now, sender, new, arrival, Effect::default())
     }
 
-    /// Classifies a segment by the data that had arrived before.
+    /// Classifies the payload `[start, end)` of a segment by its position relative to the data that arrived before.
     #[inline(always)]
     fn arrival(&self, start: u64, end: u64) -> Arrival {
         if start == self.nxt && self.beyond.is_none() {
@@ -143,7 +142,7 @@ impl Receiver {
         let &Arriving { start, end, seg, .. } = new;
         if end <= self.nxt {
             if cfg.dsack {
-                // The sequence number of a FIN that had arrived, too, belongs to the duplicate (`tcp_send_dupack`).
+                // If a FIN arrives again with the data, it belongs to the duplicate, too (`tcp_send_dupack`).
                 let fin = seg.flags.has(Flags::FIN) && self.fin_received();
                 self.beyond.get_or_insert_default().note_duplicate(start, end + u64::from(fin));
             }
@@ -161,7 +160,7 @@ impl Receiver {
             beyond.forget_duplicate();
         }
         if start <= self.nxt {
-            // Of the parts of the segment that had arrived before, the first is reported (RFC 2883, section 4).
+            // If parts of the segment had arrived before, DSACK reports the first of them (RFC 2883, section 4).
             let known = if start < self.nxt { Some((start, self.nxt)) } else { beyond.first_below(end) };
             self.nxt = beyond.advance(end);
             if let Some((from, to)) = known.filter(|_| cfg.dsack) {
@@ -176,15 +175,15 @@ impl Receiver {
         self.unread += if self.auto_read { 0 } else { (self.nxt - before) as u32 };
     }
 
-    /// Frees the reassembly if no data beyond a hole is stored. Called only after the SACK blocks of a segment have
-    /// been built, because they report the duplicate that the reassembly records.
+    /// Frees the reassembly if it stores no data beyond a hole. Call it only once the SACK blocks of the next segment
+    /// to send have been built: they report the duplicate that the reassembly records.
     pub fn tidy(&mut self) {
         if self.beyond.as_ref().is_some_and(|beyond| beyond.is_empty()) {
             self.beyond = None;
         }
     }
 
-    /// Passes a stored segment to the acknowledgment policy. Returns the time at which the acknowledgment is due.
+    /// Passes a stored segment to the acknowledgment policy. Returns when the acknowledgment is due.
     #[inline(always)]
     fn note_data(
         &mut self,
@@ -211,9 +210,9 @@ impl Receiver {
         self.policy.on_data(cfg, &data)
     }
 
-    /// Processes a read of `bytes` by the application. Returns whether it triggers an acknowledgment.
+    /// Processes a read of `bytes` bytes by the application. Returns whether an acknowledgment is now due.
     pub fn read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, bytes: u32) -> bool {
-        // Linux adjusts its buffer for the first segment that is read (`tcp_recvmsg_locked`).
+        // Linux adjusts its buffer once the first segment is read (`tcp_recvmsg_locked`); `later` is then unread.
         let later = self.unread - bytes.min(mss);
         self.unread -= bytes;
         if self.is_linux() {
@@ -224,13 +223,13 @@ impl Receiver {
             self.begin_read(bytes);
             return self.after_read(cfg, now, mss, received - u64::from(later), self.fin_received());
         }
-        // A window update is due once the window would grow by a segment or by half the buffer (RFC 9293, section
-        // 3.8.6.2.2).
+        // A window update is due once the window would grow by a segment or, if that is less, half the buffer (RFC
+        // 9293, section 3.8.6.2.2).
         let opened = (self.nxt + self.free(cfg)).saturating_sub(self.edge);
         opened >= u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2)
     }
 
-    /// Returns the window to advertise: a multiple of the agreed scale, at most what the header's 16 bits can express.
+    /// Returns the window to advertise, in bytes, as the header can express it with the agreed scale. Updates `edge`.
     #[inline(always)]
     pub fn offer(&mut self, cfg: &TcpConfig) -> u32 {
         if let AckState::Linux(state) = &self.policy {
@@ -250,13 +249,13 @@ impl Receiver {
         (self.edge - self.nxt).min(u64::from(u32::MAX)) as u32
     }
 
-    /// Returns the window to advertise if part of the buffer is or may be in use.
+    /// The part of [`Self::offer`] for an application that does not read at once or has not read everything.
     #[inline(never)]
     fn offer_rest(&mut self, cfg: &TcpConfig) -> u32 {
         let free = self.free(cfg);
         let unit = (free >> self.shift()).min(0xffff) << self.shift();
         let mut edge = (self.nxt + unit).max(self.edge);
-        // Growth by less than a segment is not advertised (RFC 9293, section 3.8.6.2.2).
+        // Growth by less than a segment or half of a small buffer is not advertised (RFC 9293, 3.8.6.2.2).
         let gain = edge - self.edge;
         if gain < u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2) && self.edge > self.nxt && !self.auto_read {
             edge = self.edge;

@@ -1,5 +1,4 @@
-//! The part of the sender that loss recovery sees: the positions in the stream and the state that recovery adds to
-//! them, but not the controller.
+//! The sender's positions in its stream, and the state that loss recovery shares with the rest of the sender.
 
 use cwndlab_units::Time;
 
@@ -17,7 +16,7 @@ pub(crate) struct Piece {
     pub len: u32,
 }
 
-/// The window that limits what may be sent, and the data in flight that counts against it, in bytes.
+/// The window that limits what may be sent, and the data that already uses it, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Room {
     pub window: u64,
@@ -31,8 +30,8 @@ impl Room {
     }
 }
 
-/// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions, and state that recovery shares with the rest of
-/// the sender.
+/// The positions of RFC 9293, section 3.3.1, as 64-bit positions in this end's stream, and the state that loss recovery
+/// shares with the rest of the sender.
 #[derive(Clone, Debug)]
 pub(crate) struct SendState {
     /// SND.UNA
@@ -47,12 +46,12 @@ pub(crate) struct SendState {
     pub edge: u64,
     pub rtt: RttEstimator,
     pub timer: RetransmissionTimer,
-    /// Whether the recovery decides when a running timer is set again, and for what (RACK with Linux's timers).
+    /// Whether only loss recovery may set a running timer again and choose its meaning (RACK with Linux's timers).
     pub recovery_sets_timer: bool,
     pub ecn: Echo,
     /// Payload bytes of a full segment (the effective MSS).
     pub mss: u32,
-    /// RFC 5681, section 2: duplicate ACKs since the last ACK of new data.
+    /// Number of duplicate ACKs (RFC 5681, section 2) since the last ACK of new data.
     pub dup_acks: u32,
     /// Bytes by which fast recovery inflates the window (RFC 5681, section 3.2, steps 3 to 5).
     pub inflation: u32,
@@ -79,12 +78,12 @@ impl SendState {
         }
     }
 
-    /// Returns the bytes that count against the window: less than `FlightSize` during go-back-N after a timeout.
+    /// Returns the bytes that count against cwnd (SND.UNA to SND.NXT): less than `FlightSize` during go-back-N.
     pub fn flight(&self) -> u64 {
         self.nxt - self.una
     }
 
-    /// `FlightSize` (RFC 5681, section 2): sent and not cumulatively acknowledged.
+    /// `FlightSize` (RFC 5681, section 2): the bytes that were sent and are not cumulatively acknowledged.
     pub fn flight_size(&self) -> u64 {
         self.max - self.una
     }
@@ -97,14 +96,14 @@ impl SendState {
         Piece { start: self.una, len: sent.min(u64::from(self.mss)).min(hole - self.una) as u32 }
     }
 
-    /// Returns the first segment at or after `from` that is missing below a range reported by SACK.
+    /// Returns the first segment at or after `from` that SACK has not reported, although it has reported later data.
     pub fn hole_piece(&self, flight: &Flight, from: u64) -> Option<Piece> {
         let (start, end) = flight.reported.hole(from);
         (end != u64::MAX).then(|| Piece { start, len: (end - start).min(u64::from(self.mss)) as u32 })
     }
 
-    /// Returns the report of an ACK of new data that acknowledges `acked_bytes` and reports nothing else; the caller adds
-    /// what other ACKs report. `prior`: `FlightSize`, and the estimated bytes in the network, before the ACK.
+    /// Returns the report of an ACK of new data that acknowledges `acked_bytes` and reports nothing else; the caller
+    /// adds what other ACKs report. `prior`: `FlightSize`, and the estimated bytes in the network, both before the ACK.
     pub fn report(
         &self,
         cfg: &TcpConfig,
@@ -130,18 +129,18 @@ impl SendState {
         }
     }
 
-    /// Returns the part of [`Self::report`] that most window laws need.
+    /// Returns the part of [`Self::report`] that suffices for most congestion controls.
     pub fn plain_ack(&self, now: Time, acked_bytes: u64, rtt: Option<Time>) -> PlainAck {
         PlainAck { now, mss: self.mss, acked_bytes, rtt, snd_una: self.una, snd_nxt: self.nxt }
     }
 
-    /// Starts the timeout, which counts from now (RFC 6298, 5.1, 5.5 and 5.6).
+    /// Starts the retransmission timeout, counted from `now` (RFC 6298, 5.1, 5.5 and 5.6).
     #[inline]
     pub fn start_timeout(&mut self, cfg: &TcpConfig, now: Time) {
         self.timer.set(cfg, now, Reason::Rto, self.rtt.rto(&cfg.rto));
     }
 
-    /// Restarts the timeout after an event other than the sending of data, unless the recovery sets the running timer.
+    /// Restarts the timeout after an event other than sending, unless only recovery may (`recovery_sets_timer`).
     #[inline]
     pub fn restart_timeout(&mut self, cfg: &TcpConfig, now: Time) {
         if !(self.recovery_sets_timer && self.timer.is_running()) {
@@ -149,9 +148,8 @@ impl SendState {
         }
     }
 
-    /// Starts the timer for a window probe, the `retries`-th in a row. The interval between probes increases
-    /// exponentially (RFC 9293, section 3.8.6.1). A probe reveals nothing about the path, so the backoff of the timeout
-    /// does not change.
+    /// Starts the timer for the `retries`-th window probe in a row. The intervals between probes increase exponentially
+    /// (RFC 9293, section 3.8.6.1). A probe reveals nothing about the path, so the timeout's backoff does not change.
     pub fn start_persist(&mut self, cfg: &TcpConfig, now: Time, retries: u8) {
         let rto = self.rtt.rto(&cfg.rto);
         let wait = if retries == 0 { rto } else { (rto * (1 << retries)).min(cfg.rto.max_ns) };

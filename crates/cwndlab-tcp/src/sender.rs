@@ -1,5 +1,5 @@
-//! The sending half of a connection: its windows, the segment that is timed for an RTT sample, and which data may be
-//! sent next, at SND.NXT.
+//! The sending half of a connection: its positions and cwnd, the segment that is timed for an RTT sample, and which
+//! data to send next at SND.NXT.
 
 use cwndlab_units::Time;
 
@@ -25,16 +25,16 @@ pub(crate) struct Sender {
     /// End of the segment that is timed for an RTT sample (0 if none is timed), and when this segment was sent.
     pub timed_end: u64,
     pub timed_at: Time,
-    /// When data was last sent (RFC 5681, section 4.1).
+    /// When data was last sent, for the restart after an idle time (RFC 5681, section 4.1).
     pub last_sent: Time,
     /// Number of binary digits of the largest window that the peer has advertised (RFC 9293, section 3.8.6.2.1:
     /// Max(SND.WND)).
     pub window_bits: u8,
     /// Whether cwnd has stopped the sender since the last call of [`Self::note_usage`].
     pub stopped_by_cwnd: bool,
-    /// Whether cwnd stopped the sender, or was full, at any time in the current round, which ends at `usage_end`.
+    /// Whether cwnd stopped the sender, or was full, in the current round (a window of data that ends at `usage_end`).
     cwnd_limited: bool,
-    /// Maximum number of segments in flight in the current round, if cwnd was not full.
+    /// Maximum number of segments in flight in the current round; not updated if cwnd was full in this round.
     most_out: u16,
     /// The current round ends when this position is acknowledged (low 32 bits).
     usage_end: u32,
@@ -60,13 +60,13 @@ pub(crate) struct Extra {
     pub random: Option<Rng>,
     /// AccECN state, if configured.
     pub accecn: Option<AccEcn>,
-    /// Whether the controller uses one-way delays.
+    /// Whether the congestion control uses one-way delays.
     pub delays: bool,
     /// The send buffer, if it is limited.
     pub buffer: Option<Box<SendBuffer>>,
-    /// The trains, if data leaves in trains as in Linux.
+    /// The trains (bursts) in which data is sent, if this is configured to be as in Linux.
     pub trains: Option<Box<Trains>>,
-    /// Whether an external law is attached, which may set a timer.
+    /// Whether a congestion control from outside this crate is attached, which may set a timer.
     pub has_law_timer: bool,
 }
 
@@ -103,8 +103,8 @@ impl Sender {
         }
     }
 
-    /// Starts the controller. If the delivery rate is measured, passes it the round trip of the handshake. Called when
-    /// the connection is established. `mtu` is the size of the IP packet of a full segment.
+    /// Starts the congestion controller, when the connection is established. Passes the round trip of the handshake to
+    /// the delivery rate sampler, if there is one. `mtu` is the size of the IP packet of a full segment.
     pub fn start(&mut self, cfg: &TcpConfig, now: Time, mtu: u32) {
         let least = self.snd.rtt.min_rtt();
         if let Some(rate) = self.outstanding.rate().filter(|_| !least.is_never()) {
@@ -119,7 +119,7 @@ impl Sender {
     }
 
     /// Whether the sender has none of the [`Extra`] state that the short paths for arriving segments do not handle:
-    /// socket options, and a controller that uses one-way delays. (AccECN has short paths of its own.)
+    /// socket options, and one-way delays for the congestion control. (AccECN has short paths of its own.)
     #[inline]
     pub fn has_no_extra(&self) -> bool {
         self.extra.as_ref().is_none_or(|extra| extra.socket.is_none() && !extra.delays)
@@ -131,7 +131,6 @@ impl Sender {
         self.extra.as_ref()?.pacer.as_ref()
     }
 
-    /// The pacer, to be changed.
     #[inline]
     pub fn pacer_mut(&mut self) -> Option<&mut Pacer> {
         self.extra.as_mut()?.pacer.as_mut()
@@ -143,12 +142,11 @@ impl Sender {
         self.extra.as_ref()?.socket.as_deref()
     }
 
-    /// The socket options, to be changed.
     pub fn socket_mut(&mut self) -> Option<&mut SocketOptions> {
         self.extra.as_mut()?.socket.as_deref_mut()
     }
 
-    /// Whether the connection has neither socket options nor an external law, which may have a timer each.
+    /// Whether the connection has neither socket options nor an external congestion control: each may have a timer.
     #[inline]
     pub fn has_no_rare_timer(&self) -> bool {
         self.extra.as_ref().is_none_or(|extra| extra.socket.is_none() && !extra.has_law_timer)
@@ -159,9 +157,9 @@ impl Sender {
         self.socket().is_some_and(SocketOptions::holds)
     }
 
-    /// Marks the delivery rate sampler as application-limited if less than a segment is left to send, cwnd has room,
-    /// no go-back-N after a timeout is in progress, and all lost segments have been retransmitted. Called before each write of the application, with `in_flight`
-    /// bytes in the network (Linux: `tcp_rate_check_app_limited`, on entry to `tcp_sendmsg`).
+    /// Marks the delivery rate as application-limited if less than a segment is left to send, cwnd has room, no
+    /// go-back-N is in progress, and all lost segments have been retransmitted. Called before each write of the
+    /// application, with `in_flight` bytes in the network (Linux: `tcp_rate_check_app_limited`).
     pub fn note_write(&mut self, in_flight: u64) {
         let queued = self.snd.end.saturating_sub(self.snd.nxt);
         let repaired = self.snd.nxt == self.snd.max && self.outstanding.tally().lost <= self.outstanding.tally().again;
@@ -172,8 +170,8 @@ impl Sender {
         }
     }
 
-    /// Without SACK: of the segments that an ACK of new data acknowledges, counts those only once that duplicate ACKs have
-    /// reported, at most all but one (`tcp_remove_reno_sacks`).
+    /// Without SACK, after an ACK of new data: tells the delivery rate sampler which segments duplicate ACKs have
+    /// already reported, at most all acknowledged ones but one, so that they count once (`tcp_remove_reno_sacks`).
     pub fn count_reported_once(&mut self, acked_bytes: u64) {
         let acked = self.outstanding.arrived().len() as u32;
         let reported = self.snd.dup_acks.min(acked.saturating_sub(1));
@@ -182,12 +180,11 @@ impl Sender {
         }
     }
 
-    /// The trains, if data leaves in trains as in Linux.
+    /// The trains (bursts) in which data is sent, if this is configured to be as in Linux.
     pub fn trains(&self) -> Option<&Trains> {
         self.extra.as_ref()?.trains.as_deref()
     }
 
-    /// The trains, to be changed.
     pub fn trains_mut(&mut self) -> Option<&mut Trains> {
         self.extra.as_mut()?.trains.as_deref_mut()
     }
@@ -201,25 +198,25 @@ impl Sender {
         self.extra.as_mut()?.buffer.as_deref_mut()
     }
 
-    /// Whether the application has written data that the send buffer has no room for.
+    /// Whether the application has written data for which the send buffer has no room.
     pub fn is_blocked(&self) -> bool {
         self.is_buffered && self.buffer().is_some_and(SendBuffer::is_full)
     }
 
-    /// Whether an ACK may enlarge the send buffer.
+    /// Whether the send buffer lacks room, so that an ACK may enlarge it.
     pub fn lacks_room(&self) -> bool {
         self.buffer().is_some_and(SendBuffer::lacks_room)
     }
 
-    /// Passes a window that the peer advertises to the send buffer.
+    /// Passes the window that the peer advertises to the send buffer.
     pub fn note_offer(&mut self, window: u32) {
         if let Some(buffer) = self.buffer_mut() {
             buffer.note_window(u64::from(window));
         }
     }
 
-    /// Passes the valid SACK blocks of an ACK, lowest first, to the trains or the send buffer. Call it before the
-    /// blocks are recorded.
+    /// Passes an ACK's valid SACK blocks, lowest first, to the trains or the send buffer. Call it before they are
+    /// recorded.
     pub fn note_blocks(&mut self, blocks: impl Iterator<Item = (u64, u64)>) {
         let (mss, reported) = (self.snd.mss, &self.outstanding.reported);
         match self.extra.as_deref_mut() {
@@ -229,7 +226,7 @@ impl Sender {
         }
     }
 
-    /// Memory of what is in the send buffer.
+    /// The memory that the data in the send buffer takes, as Linux counts it.
     fn buffered_memory(&mut self) -> u64 {
         let Some(Extra { buffer: Some(buffer), trains, .. }) = self.extra.as_deref_mut() else { return 0 };
         match trains {
@@ -238,7 +235,8 @@ impl Sender {
         }
     }
 
-    /// Lets the application write into the send buffer until it is full. `in_flight`: bytes in the network.
+    /// Lets the application write into the send buffer until it is full or, without pacing, until it has written what
+    /// may be sent at once. `in_flight`: bytes in the network.
     pub fn fill(&mut self, in_flight: u64) {
         let (windows, cwnd_segments) = (self.cc.needs().buffered_windows, self.cc.cwnd() / u64::from(self.snd.mss));
         let memory = self.buffered_memory();
@@ -252,17 +250,17 @@ impl Sender {
         }
     }
 
-    /// Whether the application writes more once what it has written was sent.
+    /// Whether the application calls `send` again once the data of its last call has been sent.
     pub fn calls_again(&self) -> bool {
         self.is_buffered && self.buffer().is_some_and(SendBuffer::calls_again)
     }
 
-    /// Enlarges the send buffer, unless cwnd is full, and wakes an application that waits for room, if there is room now
+    /// Enlarges the send buffer, unless cwnd is full, and wakes an application that waits for room if there is enough
     /// (`tcp_check_space`). `in_flight`: bytes in the network.
     pub fn refill(&mut self, in_flight: u64) {
         let mss = u64::from(self.snd.mss);
         let s = &self.snd;
-        // Linux first checks after it has sent a segment (`tcp_event_new_data_sent`), unless pacing holds that back.
+        // Linux sends a segment (`tcp_event_new_data_sent`) before this check, unless pacing or trains hold data back.
         let has_sent = self.pacer().is_some() || self.trains().is_some();
         let sent_first = if has_sent { 0 } else { s.end.min(s.edge).saturating_sub(s.nxt).min(mss) };
         self.expand_buffer(in_flight + sent_first);
@@ -284,7 +282,7 @@ impl Sender {
         }
     }
 
-    /// One past the last position to send: the last byte written or, if a FIN follows it, the FIN.
+    /// One past the last position to send: that of the last byte written or, if a FIN follows, of the FIN.
     pub fn limit(&self) -> u64 {
         self.snd.end + u64::from(self.fin)
     }
@@ -296,8 +294,8 @@ impl Sender {
         }
     }
 
-    /// Returns the pace of a new train. If nothing is in the network because the application had no data to send, the
-    /// controller first learns that sending resumes.
+    /// Returns the pace of a new train. If nothing is in the network because the application had no data to send, first
+    /// informs the congestion controller that sending resumes.
     #[inline(never)]
     pub fn new_pace(&mut self, cfg: &TcpConfig, now: Time, recovery: &Recovery) -> Option<Pace> {
         let is_limited = self.outstanding.rate().is_some_and(|rate| rate.is_app_limited());
@@ -307,7 +305,7 @@ impl Sender {
         Pace::of_grant(cfg, &self.snd, &self.cc, self.cc.grant())
     }
 
-    /// Whether new data must wait until the data that was outstanding at a timeout is acknowledged.
+    /// Whether new data must wait until the data that was outstanding at the last timeout is acknowledged.
     pub fn drains(&self, cfg: &TcpConfig) -> bool {
         cfg.drains_after_timeout && self.outstanding.drains(self.snd.una)
     }
@@ -317,17 +315,17 @@ impl Sender {
         cfg.max_window.bytes(self.snd.mss)
     }
 
-    /// The part of this sender that loss recovery sees.
+    /// The parts of this sender that loss recovery reads and changes.
     pub fn view<'a>(&'a mut self, cfg: &'a TcpConfig) -> View<'a> {
         View { cfg, cc: &mut self.cc, s: &mut self.snd, flight: &mut self.outstanding }
     }
 
-    /// The part of this sender that loss recovery sees, read-only.
+    /// The parts of this sender that loss recovery reads.
     pub fn read<'a>(&'a self, cfg: &'a TcpConfig) -> ViewRef<'a> {
         ViewRef { cfg, cc: &self.cc, s: &self.snd, flight: &self.outstanding }
     }
 
-    /// Changes the window as loss recovery requests.
+    /// Changes cwnd as loss recovery requests.
     #[inline(never)]
     pub fn apply(&mut self, cfg: &TcpConfig, now: Time, changes: &Changes) {
         for change in changes.iter() {
@@ -342,10 +340,10 @@ impl Sender {
                     self.cc.begin_prr(cfg, *recover_fs, self.snd.mss);
                 }
                 if *event == CongestionEvent::Loss && self.snd.ecn.covers_loss(self.snd.una) {
-                    return; // RFC 3168, section 6.1.2: an echo has reduced the window for the same window of data
+                    return; // RFC 3168, section 6.1.2: an echo has reduced cwnd for the same window of data
                 }
-                // Outstanding data counts only up to cwnd. Data that Limited Transmit sent beyond cwnd must not count
-                // (RFC 5681, section 3.2, step 2). If data sent before a timeout counted, a loss could enlarge the window.
+                // Outstanding data counts only up to cwnd: not what Limited Transmit sent beyond it (RFC 5681, section
+                // 3.2, step 2), nor what was sent before a timeout, by which a loss could even enlarge cwnd.
                 let least = if *event == CongestionEvent::Ecn { 0 } else { u64::from(self.snd.mss) };
                 let most = self.cc.cwnd().max(least);
                 *flight_bytes = u64::from(*flight_bytes).min(most) as u32;
@@ -363,7 +361,7 @@ impl Sender {
         InOrder { cfg, fin, window_bits, small_end, socket: self.socket() }
     }
 
-    /// Returns the next piece to send, which loss recovery chooses.
+    /// Returns the next piece that loss recovery chooses to send, or why none can be sent.
     pub fn next_piece(&mut self, cfg: &TcpConfig, recovery: &mut Recovery) -> Result<Piece, Wait> {
         let Sender { snd: s, cc, fin, window_bits, small_end, outstanding: flight, extra, .. } = self;
         let socket = extra.as_ref().and_then(|extra| extra.socket.as_deref());
@@ -375,7 +373,7 @@ impl Sender {
 
     /// Records how much of cwnd is in use, for [`Self::uses_cwnd`]. Called when nothing more can be sent now. Once cwnd
     /// has been full, it counts as full for a round trip. In Linux this is part of `tcp_cwnd_validate`, which is called
-    /// only after sending, so the last ACKs of a transfer still open a window that was full when the data was sent.
+    /// only after sending, so the last ACKs of a transfer still open a cwnd that was full when the data was sent.
     pub fn note_usage(&mut self, now: Time) {
         let flight = self.snd.flight();
         let has_sent = self.last_sent == now;
@@ -393,8 +391,7 @@ impl Sender {
     }
 
     /// Whether cwnd was full in the current round or, in slow start, more than half full, because slow start doubles
-    /// cwnd (RFC 7661, section 4.1). If `grow_only_if_cwnd_limited` is set, an ACK may open cwnd only if this returns
-    /// true.
+    /// cwnd (RFC 7661, section 4.1). With `grow_only_if_cwnd_limited`, an ACK may open cwnd only if this returns true.
     pub fn uses_cwnd(&self) -> bool {
         self.cwnd_limited
             || (self.cc.in_slow_start() && self.cc.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.snd.mss))
@@ -408,13 +405,13 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// A sender in slow start with a window of 10 segments of 1000 bytes.
+    /// A sender in slow start with a cwnd of 10 segments of 1000 bytes.
     fn sender() -> Sender {
         let initial_window = crate::config::InitialWindow::Segments(10);
         Sender::new(&TcpConfig { mss: MSS as u32, initial_window, ..Profile::Rfc5681.config() }, MSS as u32)
     }
 
-    /// Notes the use of the window at `now` with these bytes acknowledged and sent; whether it counts as used.
+    /// Calls `note_usage` at `now`, after `una` bytes were acknowledged and `max` sent. Returns `uses_cwnd`.
     fn note(s: &mut Sender, now: Time, (una, max): (u64, u64)) -> bool {
         (s.snd.una, s.snd.nxt, s.snd.max) = (1 + una, 1 + max, 1 + max);
         s.last_sent = now;
@@ -451,7 +448,7 @@ mod tests {
         assert!(note(&mut s, Time::from_millis(2), (0, 9 * MSS + 1)) && s.cwnd_limited);
         assert!(note(&mut s, Time::from_millis(3), (9 * MSS, 9 * MSS + 1)) && s.cwnd_limited);
         assert!(!note(&mut s, Time::from_millis(4), (9 * MSS + 1, 9 * MSS + 2)) && !s.cwnd_limited);
-        s.stopped_by_cwnd = true; // for less than a segment of room, without sending
+        s.stopped_by_cwnd = true; // cwnd has room, but for less than a segment, and nothing is sent
         s.last_sent = Time::ZERO;
         s.note_usage(Time::from_millis(5));
         assert!(s.cwnd_limited && !s.stopped_by_cwnd);

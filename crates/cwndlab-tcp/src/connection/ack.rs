@@ -1,5 +1,4 @@
-//! Processing of ACKs. An ACK becomes an [`AckReport`], which is passed to loss recovery and then to the controller of
-//! the window.
+//! Processing of ACKs. An ACK becomes an [`AckReport`], which loss recovery and the congestion controller process.
 //!
 //! Most ACKs take the short path of `fast/ack.rs`, into which the shared functions are inlined. The other ACKs of new
 //! data take the full path, [`Connection::take_new_ack`].
@@ -21,7 +20,7 @@ impl Connection {
     pub(super) fn on_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
         let ack = from_wire(self.iss, seg.ack, self.sender.snd.una);
         if ack < self.sender.snd.una as i64 {
-            // The SACK blocks of an old ACK may report arrivals that are not known yet.
+            // For RACK: the SACK blocks of an old ACK may report arrivals that are not known yet.
             if self.recovery.detects_by_time() {
                 let report = self.account(cfg, now, seg, Some(seg), false);
                 self.on_reporting_ack(cfg, &report);
@@ -39,7 +38,7 @@ impl Connection {
             self.take_new_ack(cfg, now, seg, Some(seg));
         } else {
             if ack > 1 {
-                self.note_echo(now, seg); // not that of the ACK that ends the handshake
+                self.note_echo(now, seg); // `ack` is 1 if nothing but the SYN is acknowledged
             }
             self.on_other_ack(cfg, now, seg, window_changed);
             self.make_room();
@@ -48,9 +47,8 @@ impl Connection {
         self.share_timer(cfg);
     }
 
-    /// Sets the peer's window to the one that a segment advertises; `ack` is the position that the segment
-    /// acknowledges. Only the newest segment's window counts (RFC 9293, section 3.10.7.4); the caller recognizes older
-    /// segments by their position.
+    /// Sets the right edge of the peer's window from `seg`, which acknowledges the position `ack`. The caller must have
+    /// excluded older segments, whose window no longer counts (RFC 9293, section 3.10.7.4).
     #[inline(always)]
     pub(super) fn note_window(&mut self, ack: u64, seg: &Header) {
         self.sender.snd.edge = ack + u64::from(seg.window);
@@ -60,7 +58,7 @@ impl Connection {
         }
     }
 
-    /// Stops the persist timer if an ACK that acknowledges nothing new has opened the window.
+    /// Ends the probing of a closed window, if nothing is outstanding and both windows now have room.
     pub(super) fn note_window_update(&mut self) {
         let s = &mut self.sender;
         if s.snd.una == s.snd.max && s.snd.edge > s.snd.nxt && s.cc.cwnd() > 0 {
@@ -77,7 +75,7 @@ impl Connection {
         let bare = seg.sack.len == 0 && self.sender.has_no_extra() && !self.sender.snd.ecn.is_accurate();
         let by_time = self.recovery.detects_by_time();
         if idle && (!by_time || bare && self.is_unreported(cfg, now)) {
-            return self.note_window_update(); // there is nothing to report
+            return self.note_window_update(); // loss recovery and the controller need no report
         }
         let report = self.account(cfg, now, seg, Some(seg), window_changed);
         if report.kind == AckKind::Duplicate {
@@ -89,8 +87,9 @@ impl Connection {
         }
     }
 
-    /// Whether an ACK is a duplicate (RFC 5681, section 2) or, with SACK, one that reports something new (RFC 6675,
-    /// section 2).
+    /// Whether an ACK of nothing new is a duplicate (RFC 5681, section 2). `reported`: the bytes that its SACK blocks
+    /// report for the first time; `None` if it has no blocks. With SACK, blocks that report nothing new are no
+    /// duplicate (RFC 6675, section 2), unless the recovery counts all bare ACKs.
     fn is_duplicate(&self, seg: &Header, window_changed: bool, reported: Option<u64>) -> bool {
         let outstanding = self.sender.snd.max > self.sender.snd.una;
         let bare = seg.is_empty() && !window_changed;
@@ -100,9 +99,9 @@ impl Connection {
         outstanding && bare
     }
 
-    /// Records the SACK blocks. Returns the bytes that they report for the first time. A block below the ACK reports a
-    /// duplicate (RFC 2883) and is not recorded. Linux records the lowest block first (`tcp_sacktag_write_queue`), on
-    /// which RACK's round trip depends.
+    /// Records the SACK blocks of an ACK. Returns the number of bytes that they report for the first time. Blocks below
+    /// the ACK report duplicates (RFC 2883) and are skipped. Linux records the lowest block first
+    /// (`tcp_sacktag_write_queue`); the round trip that RACK measures depends on this order.
     fn learn_sack(&mut self, cfg: &TcpConfig, seg: &Segment) -> u64 {
         let una = from_wire(self.iss, seg.ack, self.sender.snd.una).max(self.sender.snd.una as i64);
         let at = |wire: u32| from_wire(self.iss, wire, una as u64);
@@ -121,8 +120,8 @@ impl Connection {
         valid.map(|(left, right)| self.sender.outstanding.on_block(left, right)).sum()
     }
 
-    /// Processes an ACK of new data by the full path. `options`: the whole segment, or `None` if it has neither SACK
-    /// blocks nor AccECN option.
+    /// Processes an ACK of new data by the full path. `options`: `seg` with its options, or `None` if it has neither
+    /// SACK blocks nor AccECN's option.
     #[inline(never)]
     pub(super) fn take_new_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, options: Option<&Segment>) {
         let report = self.account(cfg, now, seg, options, false);
@@ -131,7 +130,7 @@ impl Connection {
         self.note_echo(now, seg);
         let s = &self.sender;
         if s.snd.una == s.snd.max && s.cc.cwnd() == 0 {
-            // An ECN echo has closed cwnd, and only the timer opens it again (RFC 3168, section 6.1.2).
+            // An ECN echo has set cwnd to 0. The timer runs on: only its expiry opens cwnd (RFC 3168, 6.1.2).
         } else if s.snd.una == s.snd.max || outcome.restart_timer {
             self.restart_timer(cfg, now);
         }
@@ -140,8 +139,8 @@ impl Connection {
         self.after_new_ack(cfg, now);
     }
 
-    /// Passes a report first to the controller, for laws that measure the path, and then to loss recovery; changes the
-    /// window by the steps that recovery requests. The caller then calls [`Connection::conclude`].
+    /// Passes a report to the congestion controller, which may measure the path by it, and then to loss recovery.
+    /// Changes cwnd as recovery requests. The caller then calls [`Connection::conclude`].
     fn decide(&mut self, cfg: &TcpConfig, report: &AckReport) -> Outcome {
         self.sender.cc.on_feedback(report);
         if report.kind == AckKind::Duplicate && report.ece && !cfg.detects_before_echo() {
@@ -157,9 +156,9 @@ impl Connection {
         outcome
     }
 
-    /// Builds the report of an ACK: records its SACK blocks, moves SND.UNA if it acknowledges new data, and measures the
-    /// round trip. `options`: as for [`Connection::take_new_ack`]. `window_changed`: the right edge of the window differs
-    /// from the last one advertised.
+    /// Builds the report of an ACK: records its SACK blocks, moves SND.UNA if it acknowledges new data, and measures
+    /// the round trip. `options`: as for [`Connection::take_new_ack`]. `window_changed`: the right edge of the peer's
+    /// window differs from the one that the peer advertised before.
     fn account(
         &mut self,
         cfg: &TcpConfig,
@@ -199,7 +198,7 @@ impl Connection {
         let (sampled, rate) = s.outstanding.sample(now, measured);
         let mut report = s.snd.report(cfg, now, prior, acked_bytes, if is_new { sampled } else { measured });
         if is_new && !self.agreed.sack {
-            // Without SACK, each duplicate ACK reports the arrival of one segment.
+            // Each duplicate ACK has reported one segment, which is not fresh now; but at least one segment is.
             let by_duplicates = u64::from(s.snd.dup_acks) * u64::from(s.snd.mss);
             report.fresh_bytes -= by_duplicates.min(acked_bytes - acked_bytes.min(u64::from(s.snd.mss)));
         } else if is_new {
@@ -220,14 +219,14 @@ impl Connection {
         report
     }
 
-    /// Moves SND.UNA to `ack`. Returns the payload bytes that it acknowledges, and how many of them SACK had reported.
+    /// Moves SND.UNA to `ack`. Returns the newly acknowledged payload bytes, and how many of them SACK had reported.
     fn acknowledge(&mut self, ack: u64) -> (u64, u64) {
         let acked_bytes = self.advance(ack);
         (acked_bytes, self.sender.outstanding.on_ack(ack))
     }
 
-    /// With RACK, prepares the record of segments for an ACK, and returns the range that a DSACK reports, if it is
-    /// believed, the echoed timestamp, and the minimum round trip so far.
+    /// With RACK, prepares the record of segments for an ACK. Returns the fields `dsack` (`None` if RACK does not
+    /// believe it), `echoed_stamp` and `prior_min_rtt` of the ACK's report. Without RACK, these fields are not used.
     fn begin_account(
         &mut self,
         cfg: &TcpConfig,
@@ -243,20 +242,20 @@ impl Connection {
         (dsack, self.echoed_stamp(seg), self.sender.snd.rtt.min_rtt())
     }
 
-    /// The one-way delay of a segment, if timestamps were agreed on.
+    /// Returns the time from the timestamp that `seg` echoes, of this end's clock, to that of `seg`, of the peer's.
     fn one_way_delay(&self, seg: &Header) -> Option<Time> {
         let echoed = self.echoed_stamp(seg)?;
         Some(Time::from_micros(u64::from(seg.ts_val.wrapping_sub(echoed))))
     }
 
-    /// The timestamp that a segment echoes, if timestamps were agreed on.
+    /// The timestamp that a segment echoes; `None` if it echoes none, or if timestamps were not agreed on.
     pub(super) fn echoed_stamp(&self, seg: &Header) -> Option<u32> {
         (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr)
     }
 
-    /// Notes the timestamp that an ACK of everything echoes: data that follows and echoes the same is no round trip for the
-    /// receive buffer (`tcp_rcv_established`, `rcv_rtt_last_tsecr`). An earlier ACK's is not that of the data that follows, and
-    /// without RACK this end is not Linux's.
+    /// Linux (`tcp_rcv_established`, `rcv_rtt_last_tsecr`): if a pure ACK acknowledges everything outstanding, passes
+    /// the timestamp that it echoes to the receive buffer, which then takes no RTT sample from data that echoes the
+    /// same timestamp. Does nothing without RACK, because such an end does not model Linux.
     #[inline]
     pub(super) fn note_echo(&mut self, now: Time, seg: &Header) {
         if seg.len > 0 || self.sender.snd.una < self.sender.snd.max || !self.recovery.detects_by_time() {
@@ -268,8 +267,8 @@ impl Connection {
         }
     }
 
-    /// Stops the retransmission timer if nothing is outstanding any more, and otherwise restarts it (RFC 6298, 5.2 and
-    /// 5.3). Called when new data is acknowledged.
+    /// Called when new data is acknowledged: stops the retransmission timer if nothing is outstanding any more, and
+    /// otherwise restarts it (RFC 6298, 5.2 and 5.3).
     #[inline(always)]
     pub(super) fn restart_timer(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender.snd;
@@ -280,7 +279,7 @@ impl Connection {
         }
     }
 
-    /// Completes an ACK of new data, after the controller has processed it.
+    /// Completes an ACK of new data once the controller has processed it: RTT samples of segments, send buffer, close.
     #[inline(always)]
     pub(super) fn after_new_ack(&mut self, cfg: &TcpConfig, now: Time) {
         if self.sender.outstanding.keeps_segments() && Flight::times_segments(cfg) {
@@ -296,7 +295,7 @@ impl Connection {
         }
     }
 
-    /// Makes room in the send buffer if it lacks some, and wakes an application that waits for it.
+    /// If the send buffer is limited and lacks room: enlarges it, and wakes an application that waits for room.
     #[inline]
     pub(super) fn make_room(&mut self) {
         if self.sender.is_buffered {
@@ -310,20 +309,20 @@ impl Connection {
         self.note_written();
     }
 
-    /// Lets the application make its next call after one whose data was sent.
+    /// Lets the application call `send` again, because the data of its last call has been sent.
     pub(super) fn write_on(&mut self) {
         let in_flight = self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding);
         self.sender.fill(in_flight);
         self.note_written();
     }
 
-    /// Sets whether a FIN follows the data: after a close, once everything written is in the send buffer.
+    /// Updates `fin`: a FIN follows the data once the application has closed and everything is in the send buffer.
     pub(super) fn note_written(&mut self) {
         self.sender.fin = self.closing && self.ends_by_fin && !self.sender.is_blocked();
     }
 
-    /// Passes the ACK to the controller after loss detection. `may_grow` is false if an ECN echo forbids the ACK to
-    /// open the window.
+    /// Passes an ACK to the controller, once loss recovery has returned `outcome`. `may_grow` is false if an ECN echo
+    /// forbids the ACK to open cwnd.
     pub(super) fn conclude(&mut self, cfg: &TcpConfig, report: &AckReport, outcome: &Outcome, may_grow: bool) {
         let measured = if self.sender.outstanding.measures_rate() { self.measured() } else { AfterAck::default() };
         let s = &mut self.sender;
@@ -352,12 +351,11 @@ impl Connection {
         s.cc.on_ack(cfg, report, &after);
     }
 
-    /// Processes an ACK that acknowledges nothing new but may reveal arrivals or losses: a duplicate or, with RACK, any
-    /// such ACK.
+    /// Processes an ACK of nothing new that may reveal arrivals or losses: a duplicate or, with RACK, any such ACK.
     fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &AckReport) {
         let outcome = self.decide(cfg, report);
         if report.ece && report.kind != AckKind::Old && cfg.detects_before_echo() {
-            self.on_echo(cfg, report); // Linux looks for losses first (`tcp_try_to_open`)
+            self.on_echo(cfg, report); // after loss detection, as in Linux (`tcp_try_to_open`)
         }
         if outcome.began {
             self.note_beginning(cfg, report.now);
@@ -371,19 +369,20 @@ impl Connection {
         self.sender.snd.restart_timeout(cfg, now);
     }
 
-    /// Takes and returns a round-trip sample if this ACK provides one, by Karn's rule or RFC 7323's timestamps.
+    /// Takes and returns an RTT sample if this ACK provides one: the round trip of the timed segment (Karn's rule) or,
+    /// with timestamps, the age of the timestamp that the ACK echoes (RFC 7323).
     #[inline(always)]
     pub(super) fn measure(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let s = &mut self.sender;
         if cfg.rto.samples == RttSamples::EachSegment {
-            return None; // `measure_segments` samples after the window has grown
+            return None; // `measure_segments` takes the samples, after cwnd has grown
         }
         if cfg.rto.estimator.is_linux_2() {
             s.snd.rtt.note_window(&cfg.rto, s.cc.cwnd() / u64::from(s.snd.mss));
         }
         let timed = s.timed_end != 0 && ack >= s.timed_end;
         let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
-            // The TCP of RFC 2415's authors samples the one-way delay of the ACK of the timed segment.
+            // The agents of RFC 2415's authors take the one-way delay of the ACK of the timed segment.
             timed.then(|| Time::from_micros(cfg.clock().age(now, seg.ts_val)))
         } else if self.agreed.timestamps && seg.ts_ecr != 0 {
             Some(cfg.stamped_rtt(now, seg.ts_ecr))
@@ -399,9 +398,9 @@ impl Connection {
         Some(rtt)
     }
 
-    /// Takes a sample from each acknowledged segment (Linux 2.0.32, `tcp_ack`, `tcp_input.c` 1421 to 1489), except
-    /// segments that were outstanding at a timeout. Call it after the window has grown. Afterwards the timer counts
-    /// from the sending of the first outstanding segment.
+    /// Takes an RTT sample from each acknowledged segment (Linux 2.0.32, `tcp_ack`, `tcp_input.c` 1421 to 1489), except
+    /// segments that were outstanding at a timeout. Call it after cwnd has grown. Then lets the timer count from the
+    /// transmission of the first outstanding segment, if this is configured.
     fn measure_segments(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         let (rtt, una, max, window) = (&mut s.snd.rtt, s.snd.una, s.snd.max, s.cc.cwnd() / u64::from(s.snd.mss));
@@ -413,7 +412,8 @@ impl Connection {
         self.time_first(cfg, now);
     }
 
-    /// Takes a sample from the segments that an ACK of nothing new reports by SACK. Returns the sample for the window law.
+    /// Takes RTT samples from the segments that an ACK of nothing new reports by SACK: the first one's for the
+    /// estimator, the last one's for the minimum RTT. Returns the latter for the congestion controller.
     fn measure_reported(&mut self, cfg: &TcpConfig, now: Time) -> Option<Time> {
         let (first, last) = self.sender.outstanding.round_trips(cfg, now).reported?;
         let s = &mut self.sender.snd;
@@ -422,16 +422,16 @@ impl Connection {
         Some(last)
     }
 
-    /// Takes a sample of the round trip from the records of single segments, or, if they have none, from
-    /// [`Self::measure`]. Returns the sample for the window law.
+    /// Takes the RTT samples of an ACK of new data: from the records of segments or, if these provide none, from
+    /// [`Self::measure`]. Returns the sample for the congestion controller.
     fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64, has_blocks: bool) -> Option<Time> {
         if self.recovery.times_echo(AckKind::New, has_blocks) {
             self.time_echo(cfg, now, seg, ack);
         }
         let rtts = self.sender.outstanding.round_trips(cfg, now).acknowledged();
         let Some((first, last)) = rtts.filter(|_| cfg.rto.samples == RttSamples::RoundTrip) else {
-            // The records have no sample: segments are not recorded, one was retransmitted, or the configuration asks
-            // for another kind of sample.
+            // The records have no sample (segments are not recorded, or a retransmission was acknowledged), or the
+            // configuration requires another kind of sample.
             return self.measure(cfg, now, seg, ack);
         };
         let s = &mut self.sender;
@@ -441,8 +441,8 @@ impl Connection {
         Some(last)
     }
 
-    /// Processes an ACK with ECE (RFC 3168, section 6.1.2): reduces the window as for a loss, at most once per window
-    /// of data. Returns whether the ACK must not open the window.
+    /// Processes an ACK with ECE (RFC 3168, section 6.1.2): reduces cwnd as for a loss, at most once per window of
+    /// data. Returns true if the ACK must not open cwnd.
     ///
     /// "SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet" is followed
     /// only above ssthresh. Below it, after a timeout, the echo of a reduction already made continues until new data
@@ -459,15 +459,15 @@ impl Connection {
         s.apply(cfg, report.now, &changes);
         self.stats.ecn_reductions += 1;
         if s.cc.cwnd() == 0 {
-            // RFC 3168, section 6.1.2: "MUST reset the retransmit timer on receiving the ECN-Echo packet when the
-            // congestion window is one"
+            // cwnd was one segment. It is now 0, so that the next segment goes only when the timer expires. RFC 3168,
+            // section 6.1.2, requires that the echo restarts the timer.
             s.snd.restart_timeout(cfg, report.now);
         }
         true
     }
 
-    /// Restarts the timer with the estimate from before this ACK, then measures the round trip from the timestamp that
-    /// the ACK echoes.
+    /// FACK of 1998: restarts the timer with the RTT estimate from before this ACK, then takes an RTT sample from the
+    /// timestamp that the ACK echoes.
     fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) {
         let s = &mut self.sender;
         if s.snd.max > ack {

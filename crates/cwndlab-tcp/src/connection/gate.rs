@@ -1,9 +1,9 @@
-//! The gate: the one place that decides whether a segment may go now. Data in order also passes the rules of
+//! The gate decides whether a segment may be sent now, and of which kind. Data in order also passes the rules of
 //! [`crate::in_order`].
 //!
-//! [`Connection::gate`] decides from a few fields while only the windows limit the sender; so do [`Connection::paced_gate`],
-//! which also asks the pacer, and [`Connection::gate_in_disorder`]. Where these do not decide, [`Connection::gate_any`] does,
-//! in any state.
+//! [`Connection::gate`] reads only a few fields, which suffice while only the windows limit the sender. Two functions
+//! extend it: [`Connection::paced_gate`] also asks the pacer, and [`Connection::gate_in_disorder`] is for RACK while
+//! data is missing. If none of them can decide, [`Connection::gate_any`] does, which reads everything.
 
 use cwndlab_units::Time;
 
@@ -17,19 +17,20 @@ use crate::timers::Timer;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::connection) enum Go {
     Nothing,
-    /// Nothing, because cwnd is full; [`Connection::follow`] records this.
+    /// Nothing, because cwnd is full, which [`Connection::follow`] records. Used only with `grow_only_if_cwnd_limited`.
     CwndFull,
     /// An acknowledgment, and no data.
     Ack,
     /// A full segment of new data.
     Full,
-    /// The few fields that [`Connection::gate`] reads do not suffice: [`Connection::gate_any`] decides.
+    /// The few fields that were read do not suffice: call [`Connection::gate_any`].
     #[default]
     Undecided,
 }
 
 impl Connection {
-    /// Decides for a connection that does not pace and has no [`Control`] segment to send, from a few fields.
+    /// What may be sent now, leaving the pacer aside, on a connection with no [`Control`] segment to send. `Undecided`
+    /// if the few fields that it reads do not suffice.
     #[inline(always)]
     pub(super) fn gate(&self, cfg: &TcpConfig) -> Go {
         let s = &self.sender;
@@ -42,14 +43,15 @@ impl Connection {
         if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end {
             return if self.receiver.ack_now { Go::Undecided } else { self.gate_of_windows(cfg) };
         }
-        // Everything has been sent. If `grow_only_if_cwnd_limited` is set, `gate_any` records how much of cwnd is in use.
+        // Everything has been sent. If cwnd's use counts, or the send buffer is limited, `gate_any` has more to do.
         if s.snd.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited && !s.is_buffered {
             return self.without_data();
         }
         Go::Undecided
     }
 
-    /// Decides for a full segment of new data that only the windows can prevent.
+    /// Returns [`Go::Full`] if cwnd and the peer's window have room for a full segment of new data, which nothing else
+    /// may hold back; [`Go::Nothing`] or [`Go::CwndFull`] if cwnd is full.
     #[inline(always)]
     pub(super) fn gate_of_windows(&self, cfg: &TcpConfig) -> Go {
         let s = &self.sender;
@@ -73,7 +75,7 @@ impl Connection {
         }
     }
 
-    /// Whether data is outstanding, none is missing, and only the windows limit what is sent.
+    /// Whether data is outstanding, no ACK indicates that any is missing, and only the windows limit what is sent.
     #[inline]
     fn is_steady(&self) -> bool {
         let s = &self.sender;
@@ -87,7 +89,7 @@ impl Connection {
             && self.recovery.is_calm(&s.outstanding)
     }
 
-    /// Decides for a connection that paces and has no [`Control`] segment to send.
+    /// [`Self::gate`] for a connection that paces: also asks the pacer, and begins its next train or sets its timer.
     #[inline(always)]
     pub(super) fn paced_gate(&mut self, cfg: &TcpConfig, now: Time) -> Go {
         if self.is_idle() {
@@ -111,7 +113,7 @@ impl Connection {
         go
     }
 
-    /// Decides for a connection that paces while an ACK is due.
+    /// The part of [`Self::paced_gate`] while an ACK is due. If the pacer holds data back, the ACK goes alone.
     #[inline(never)]
     fn paced_gate_with_ack(&mut self, cfg: &TcpConfig, now: Time) -> Go {
         let go = self.gate(cfg);
@@ -121,7 +123,7 @@ impl Connection {
         self.hold(cfg, now)
     }
 
-    /// Decides for a connection that paces if everything written has been acknowledged.
+    /// What may be sent on a connection that paces once all data is acknowledged. If that is an ACK, informs the pacer.
     #[inline]
     pub(super) fn idle_gate(&mut self, now: Time) -> Go {
         if self.receiver.ack_now {
@@ -130,7 +132,8 @@ impl Connection {
         self.without_data()
     }
 
-    /// Decides whether a full segment of new data goes while data is missing or a loss is repaired, with RACK.
+    /// With RACK, while data is missing or repaired: whether a full segment of new data may go ([`Go::Full`]) or cwnd
+    /// is full ([`Go::CwndFull`]). `None` if neither is certain, so that [`Self::gate_any`] has to decide.
     #[inline(never)]
     fn gate_in_disorder(&mut self, cfg: &TcpConfig) -> Option<Go> {
         let s = &self.sender;
@@ -152,8 +155,8 @@ impl Connection {
         cfg.grow_only_if_cwnd_limited.then_some(Go::CwndFull)
     }
 
-    /// Decides in any state in which no [`Control`] segment is to be sent. Returns the data that may be sent, or what
-    /// may be sent without data.
+    /// Decides in any state, on a connection with no [`Control`] segment to send. Returns the data to send; if there is
+    /// none, returns [`Go::Ack`] or [`Go::Nothing`] as the error.
     #[inline(never)]
     pub(super) fn gate_any(&mut self, cfg: &TcpConfig, now: Time) -> Result<Piece, Go> {
         if matches!(self.control, Control::AskPacer | Control::AskTrain) {
@@ -169,7 +172,7 @@ impl Connection {
         let s = &self.sender;
         if self.state.may_send() && (s.snd.nxt < s.limit() || s.snd.una < s.snd.max) {
             if self.receiver.ack_now && self.receiver.beyond.is_some() {
-                // RFC 5681, section 4.2: acknowledge out-of-order data at once. On a data segment the ACK would not
+                // RFC 5681, section 4.2: acknowledge out-of-order data at once. An ACK on a data segment would not
                 // count as a duplicate (section 2).
                 return Err(Go::Ack);
             }
@@ -190,7 +193,7 @@ impl Connection {
         Err(self.without_data())
     }
 
-    /// What may be sent if no data may: an ACK, if one is due.
+    /// What may be sent if no data may be: an ACK, if one is due.
     #[inline]
     fn without_data(&self) -> Go {
         if self.receiver.ack_now {
@@ -200,8 +203,8 @@ impl Connection {
         }
     }
 
-    /// Holds data back until the pacer or an ACK permits it: sets the timer of the pacer, unless an ACK is awaited
-    /// anyway, and records how much of cwnd is in use.
+    /// Holds data back until the pacer or an ACK permits it: sets the timer of the pacer, unless an ACK must come
+    /// first, and records how much of cwnd is in use. Returns what may be sent without data.
     #[inline]
     pub(super) fn hold(&mut self, cfg: &TcpConfig, now: Time) -> Go {
         if let Some(at) = self.sender.pacer().filter(|_| !self.awaits_ack(cfg)).map(Pacer::next) {
@@ -211,9 +214,9 @@ impl Connection {
         self.without_data()
     }
 
-    /// Whether cwnd is full, so that only an ACK can let data go and the pacer needs no timer. Always false while data is
-    /// missing or a loss is repaired, and for laws that do not control their recovery: they record at each expiry of the
-    /// pacer that cwnd is full.
+    /// Whether the pacer needs no timer, because cwnd is full and only an ACK can let data go. False if [`Self::gate`]
+    /// is undecided, as while data is missing, and if recovery may reduce the window (`owns_recovery` is false): each
+    /// expiry of the timer then has to record that cwnd is full.
     #[inline]
     fn awaits_ack(&self, cfg: &TcpConfig) -> bool {
         let s = &self.sender;

@@ -7,28 +7,27 @@ use super::rate::{Measured, RateSample};
 use super::sent::{Sent, Tally, AGAIN, BY_TIMEOUT, LOST, REPEATED, SACKED};
 use crate::config::TcpConfig;
 
-/// A segment that the current ACK newly shows to have arrived, with its state before this ACK.
+/// A segment that the current ACK newly shows to have arrived, with its state before the ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
     pub sent: Sent,
-    /// Whether a SACK block reported it; otherwise it was acknowledged.
+    /// Whether a SACK block reported it; otherwise the ACK acknowledged it cumulatively.
     pub sacked: bool,
 }
 
-/// The segments that a plain ACK acknowledges: see [`Record::acknowledge_plain`].
+/// The segments that an ACK acknowledges in the usual case: see [`Record::acknowledge_plain`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledged {
-    /// When the first and the last of them were sent.
+    /// When the first of them was sent and, in `at`, when the last was.
     pub first_at: Time,
     pub at: Time,
     /// One past their last position.
     pub end: u64,
-    /// Bytes of the segment, if it is only one.
+    /// The size of the segment in bytes, if there is only one.
     pub only: Option<u64>,
 }
 
-/// Round trips of the first and of the last segment that an ACK newly shows to have arrived. Only segments sent once
-/// count.
+/// Round trips of the first and the last segment that an ACK newly shows to have arrived, of those sent only once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundTrips {
     /// Round trips of the acknowledged segments.
@@ -40,7 +39,7 @@ pub(crate) struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// Adds a segment that has arrived.
+    /// Adds a segment that an ACK newly shows to have arrived.
     pub fn add(&mut self, rtt: Time, &Arrived { sent, sacked }: &Arrived) {
         let repeated = sent.flags & REPEATED != 0;
         let rtts = if sacked { &mut self.reported } else { &mut self.in_order };
@@ -52,22 +51,22 @@ impl RoundTrips {
     }
 
     /// Returns the RTT samples of an ACK of new data: those of its first and last segment, as in Linux. If a
-    /// retransmitted segment is acknowledged, only segments reported by SACK count; `None` if there are none.
+    /// retransmitted segment is acknowledged, only segments that SACK newly reports count; `None` if there are none.
     pub fn acknowledged(&self) -> Option<(Time, Time)> {
         let first = self.in_order.filter(|_| !self.repeated).or(self.reported)?.0;
         Some((first, self.reported.or(self.in_order).map_or(first, |rtts| rtts.1)))
     }
 }
 
-/// What is recorded for segments in addition to their state and the time of their last transmission.
+/// Details that are recorded for segments, besides their state and the time of their last transmission.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Keeps {
     /// The order of transmissions (RACK).
     pub order: bool,
-    /// Round trips of segments sent once, if HyStart needs one for every ACK and nothing else measures it.
+    /// The round trip of the last segment acknowledged, if it was sent once: for HyStart, if nothing else measures it.
     pub round_trips: bool,
-    /// Whether to record the transmission times of the segments that an ACK acknowledges. They outlive the segments,
-    /// because some estimators read them only after the window has grown.
+    /// The transmission times of the segments that an ACK acknowledges, which some estimators read only after cwnd has
+    /// grown, when the records of the segments are gone.
     pub acknowledged: bool,
 }
 
@@ -76,20 +75,19 @@ pub(crate) struct Keeps {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     pub(super) list: Ring<Sent>,
-    /// Time and end of each transmission, oldest first. Entries of segments that have since arrived or been sent again
-    /// are skipped when they are reached.
+    /// Time and end of each transmission, oldest first. An entry whose segment has since arrived or been sent again is
+    /// skipped when it is reached.
     order: Ring<(Time, u64)>,
     keeps: Keeps,
     pub tally: Tally,
-    /// Where to look for the next segment to retransmit: none begins below this.
+    /// Where the search for the next segment to retransmit begins: no such segment begins below this position.
     hint: u64,
     /// End of the data outstanding at the last retransmission. An ACK of a segment below this position does not show
     /// which copy has arrived (RFC 6298, section 3).
     repeated_to: u64,
     /// End of the data that was outstanding at the last timeout.
     pub drained_at: u64,
-    /// When the last segment that the current ACK acknowledges was sent; `None` if it may have been sent more than
-    /// once.
+    /// When the last segment that the current ACK acknowledges was sent; `None` if it may have been sent again.
     last_once: Option<Time>,
     /// When each segment that the current ACK acknowledges was last sent.
     pub(super) acknowledged: Vec<Time>,
@@ -99,7 +97,7 @@ pub(crate) struct Record {
     pub(super) rate: Option<Box<Measured>>,
 }
 
-/// Whether transmission `a` is later than `b` (RFC 8985, section 6.2, `RACK_sent_after`).
+/// Whether transmission `a` is later than `b`, each a time and a segment's end (RFC 8985, 6.2, `RACK_sent_after`).
 pub(crate) fn sent_after(a: (Time, u64), b: (Time, u64)) -> bool {
     a > b
 }
@@ -145,7 +143,7 @@ impl Record {
         self.arrived.shrink_to_fit();
     }
 
-    /// The place in the list of the first segment that ends beyond a position of the stream.
+    /// The index of the first segment that ends beyond a position of the stream.
     fn index(&self, position: u64) -> u64 {
         // Most segments have the same length as the first.
         if let Some(first) = self.list.front() {
@@ -164,8 +162,8 @@ impl Record {
         tally.add(sent);
     }
 
-    /// Records that `[start, end)` is sent: new data, a retransmission, or both. `quiet`: nothing was outstanding
-    /// before.
+    /// Records that `[start, end)` is sent: new data, a retransmission, or a retransmission with new data after it.
+    /// `quiet`: nothing was outstanding before.
     pub fn send(&mut self, start: u64, end: u64, now: Time, quiet: bool) {
         let known = self.list.back().map_or(start, |sent| sent.end).max(start);
         if let Some(rate) = &mut self.rate {
@@ -211,7 +209,7 @@ impl Record {
         }
     }
 
-    /// Removes everything below `una`, which is acknowledged.
+    /// Removes everything below `una`, which an ACK acknowledges, and records its arrival.
     pub fn acknowledge(&mut self, una: u64) {
         while self.list.front().is_some_and(|front| front.start < una) {
             let head = self.list.head();
@@ -245,9 +243,9 @@ impl Record {
         self.forget_order(una);
     }
 
-    /// Acknowledges up to `una` in the usual case: that is the end of a segment, and each acknowledged segment was
-    /// sent once and not reported by SACK. Returns `None`, with no effect, in any other case, or if the record also keeps
-    /// round trips or acknowledged segments.
+    /// Does what [`Record::acknowledge`] does in the usual case: `una` is the end of a segment, and each acknowledged
+    /// segment was sent once and not reported by SACK. Returns `None`, with no effect, in any other case, or if the
+    /// record also keeps round trips or acknowledged segments.
     #[inline]
     pub fn acknowledge_plain(&mut self, una: u64) -> Option<Acknowledged> {
         if self.keeps.acknowledged || self.keeps.round_trips {
@@ -276,7 +274,7 @@ impl Record {
         Some(Acknowledged { first_at, at, end: una, only: (next == head + 1).then_some(una - start) })
     }
 
-    /// Removes the transmissions of acknowledged data.
+    /// Removes the oldest transmissions in `order`, as long as their data is acknowledged.
     fn forget_order(&mut self, una: u64) {
         while self.order.front().is_some_and(|&(_, end)| end <= una) {
             self.order.drop_first();
@@ -289,8 +287,8 @@ impl Record {
         (rtt, self.rate.as_mut().and_then(|rate| rate.sampler.sample(now, rtt)))
     }
 
-    /// Marks each segment in `[from, to)`, a newly reported part of `block`, as reported by SACK if the block covers
-    /// the segment completely.
+    /// Marks as reported by SACK each segment in `[from, to)` that `block` covers completely. `[from, to)` is a part of
+    /// the block that was not reported before.
     pub fn sack(&mut self, block: (u64, u64), from: u64, to: u64) {
         let mut index = self.index(from);
         while let Some(&sent) = self.list.get(index).filter(|sent| sent.start < to && sent.end <= block.1) {
@@ -307,7 +305,7 @@ impl Record {
         }
     }
 
-    /// Marks a segment as lost: by RACK, or with [`BY_TIMEOUT`] in `by`.
+    /// Marks a segment as lost. `by` is [`BY_TIMEOUT`] if a timeout deems it lost, and 0 otherwise.
     fn lose(&mut self, index: u64, by: u8) {
         let sent = *self.list.at(index);
         self.hint = if self.tally.waiting == 0 { sent.start } else { self.hint.min(sent.start) };
@@ -318,8 +316,8 @@ impl Record {
         }
     }
 
-    /// Returns the index of the segment that was sent in a transmission; `None` if the segment has been sent again
-    /// since, is reported by SACK, or waits for retransmission.
+    /// Returns the index of the segment that was sent in a transmission, given by its time and end; `None` if the
+    /// segment has been sent again since, is reported by SACK, or waits for retransmission.
     fn open(&self, (at, end): (Time, u64)) -> Option<u64> {
         let index = self.index(end - 1);
         let sent = self.list.get(index)?;
@@ -327,8 +325,8 @@ impl Record {
     }
 
     /// Marks as lost the segments that were sent before the transmission `newest` and at least `wait` ago (RFC 8985,
-    /// section 6.2, step 5). Returns whether there were any. Also returns the time at which the last of the other
-    /// segments sent before `newest` will be overdue; [`Time::MAX`] if there are none.
+    /// section 6.2, step 5). Returns whether there were any, and the time at which the last of the remaining segments
+    /// sent before `newest` will have been sent `wait` ago; [`Time::MAX`] if there are none.
     pub fn detect(&mut self, cfg: &TcpConfig, newest: (Time, u64), wait: Time, now: Time) -> (bool, Time) {
         let mut found = false;
         while let Some(&transmission) = self.order.front() {
@@ -356,11 +354,11 @@ impl Record {
     }
 
     /// Marks segments as lost on a timeout: the first one, and those sent `wait` or longer ago (RFC 8985, section 6.3).
-    /// Returns whether the receiver has discarded data that it had reported.
+    /// Returns true if the first segment was reported by SACK: the receiver has then discarded reported data.
     pub fn time_out(&mut self, wait: Time, now: Time) -> bool {
         let void = self.list.front().is_some_and(|first| first.is(SACKED));
         if void {
-            // The receiver has discarded data that it had reported (RFC 2018, section 8).
+            // The receiver has discarded data that it had reported (RFC 2018, section 8), so no report counts.
             for index in self.list.head()..self.list.tail() {
                 let flags = self.list.at(index).flags;
                 self.set(index, flags & !SACKED);
@@ -368,7 +366,7 @@ impl Record {
         }
         for index in self.list.head()..self.list.tail() {
             let sent = *self.list.at(index);
-            // A segment that waits for retransmission is already marked as lost (Linux's `tcp_mark_skb_lost`).
+            // A segment that waits for retransmission is marked as lost already (Linux's `tcp_mark_skb_lost`).
             if !sent.is(SACKED) && !sent.waits() && (index == self.list.head() || sent.at + wait <= now) {
                 self.lose(index, BY_TIMEOUT);
             }
@@ -376,8 +374,8 @@ impl Record {
         void
     }
 
-    /// Removes all loss marks, because the reduction was spurious. Segments that a timeout had marked return to RACK's list;
-    /// those that RACK had marked do not, as in Linux (`tcp_rack_detect_loss` removes them).
+    /// Removes all loss marks, because the reduction was spurious. Segments that a timeout had marked return to
+    /// `order`; those that RACK had marked do not, as in Linux (`tcp_rack_detect_loss`).
     pub fn forgive(&mut self) {
         let mut skipped = Vec::new();
         for index in self.list.head()..self.list.tail() {
@@ -403,8 +401,8 @@ impl Record {
         self.list.iter().find(|sent| sent.waits())
     }
 
-    /// Returns the end of the segments that wait for retransmission one after another from `start` on, at most `most` and
-    /// none beyond `limit`.
+    /// Returns the end of a run of adjacent segments from `start` on, all of which wait for retransmission: at most
+    /// `most` segments, and none beyond `limit`.
     pub fn resendable(&self, start: u64, limit: u64, most: u64) -> u64 {
         let run = self.list.iter_from(self.index(start)).take(most as usize);
         run.take_while(|sent| sent.waits() && sent.end <= limit).fold(start, |end, sent| {
@@ -416,7 +414,7 @@ impl Record {
         })
     }
 
-    /// Returns the next segment that waits for retransmission. The search begins where the last one ended.
+    /// Returns the next segment that waits for retransmission. The search begins at the segment that was found last.
     pub fn next_to_resend(&mut self) -> Option<Sent> {
         if self.tally.waiting == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! RACK-TLP (RFC 8985): loss detection by transmission times, tail loss probes, and PRR (RFC 9937) for the window.
+//! RACK-TLP (RFC 8985): loss detection by transmission times, and tail loss probes. PRR (RFC 9937) sets cwnd.
 
 mod duplicates;
 mod least;
@@ -47,15 +47,15 @@ struct Arrivals {
     delivered: u64,
     /// Whether SACK newly reports a segment.
     reported: bool,
-    /// Whether a segment up to `Rack::recover` has arrived that was sent only once.
+    /// Whether a segment that was sent only once, and up to [`Rack::recover`], has arrived.
     original: bool,
     /// Round trip of the first segment that SACK newly reports.
     reported_rtt: Option<Time>,
-    /// When the segment was sent that was sent last.
+    /// The latest transmission time of a segment that this ACK newly shows to have arrived; `None` if it shows none.
     newest_sent: Option<Time>,
 }
 
-/// Bytes of a range that arrived twice, according to DSACK.
+/// Bytes of the range that arrived twice, according to DSACK; at most `FlightSize` before the ACK.
 fn twice(ack: &AckReport) -> u64 {
     ack.dsack.map_or(0, |(start, end)| (end - start).min(ack.prior_flight_bytes))
 }
@@ -65,34 +65,34 @@ fn delivered(ack: &AckReport, flight: &Flight) -> u64 {
     twice(ack) + flight.arrived().iter().map(|arrived| arrived.sent.end - arrived.sent.start).sum::<u64>()
 }
 
-/// Returns bytes as proportional rate reduction counts them: in Linux, rounded up to whole packets.
+/// Returns `bytes` as PRR counts them: in Linux, rounded up to whole packets.
 fn counted(v: &View<'_>, bytes: u64) -> u32 {
     let unit = if v.cfg.reduces_by_packets() { u64::from(v.s.mss) } else { 1 };
     bytes.next_multiple_of(unit) as u32
 }
 
-/// Returns the reduction for a loss. This ACK newly delivers `delivered` bytes.
+/// Returns the change that reduces cwnd for a loss. The ACK that reveals the loss newly delivers `delivered` bytes.
 fn cut_for_loss(v: &View<'_>, delivered: u64) -> WindowChange {
     let (event, flight_bytes) = (CongestionEvent::Loss, v.s.flight_size() as u32);
     WindowChange::Cut { event, flight_bytes, recover_fs: recover_fs(v, delivered) }
 }
 
-/// Converts the distance by which data was reordered from bytes to segments; at most Linux's `tcp_max_reordering`.
+/// Converts the distance by which data was reordered from bytes to segments; at most 300 (Linux: `tcp_max_reordering`).
 fn segments_apart(bytes: u64, mss: u32) -> u32 {
     bytes.div_ceil(u64::from(mss)).min(300) as u32
 }
 
-/// Returns a quarter of the minimal round trip.
+/// Returns a quarter of the minimum round trip, the unit of the reordering window.
 fn quarter(cfg: &TcpConfig, s: &SendState) -> Time {
     counted_time(cfg, Time::from_nanos(s.rtt.min_rtt().as_nanos() / 4))
 }
 
-/// Returns a waiting time as it is counted: in Linux in whole microseconds, like the times that it is compared with.
+/// Returns `time`, a wait, as it is counted: in Linux in whole microseconds, like the times that it is compared with.
 fn counted_time(cfg: &TcpConfig, time: Time) -> Time {
     Time::from_nanos(if cfg.counts_microseconds() { time.as_nanos() / 1000 * 1000 } else { time.as_nanos() })
 }
 
-/// Returns `RecoverFS` (RFC 9937, section 6.1): the flight less the bytes that SACK had reported before the ACK that
+/// Returns `RecoverFS` (RFC 9937, section 6.1): `FlightSize` less the bytes that SACK had reported before the ACK that
 /// begins the episode. This ACK newly delivers `delivered` bytes.
 fn recover_fs(v: &View<'_>, delivered: u64) -> u32 {
     (v.s.flight_size() - v.flight.reported.total() + delivered).max(1) as u32
@@ -105,7 +105,7 @@ pub(crate) struct Rack {
     /// Highest position sent when the phase began.
     recover: u64,
     evidence: Evidence,
-    /// Whether arrivals are counted by duplicate ACKs, as SACK was not agreed on.
+    /// Whether arrivals are inferred from duplicate ACKs, because SACK was not agreed on.
     by_duplicates: bool,
     usage: Usage,
     /// Whether only new data is sent until the next ACK (RFC 5682, section 3.1, step 2 b).
@@ -115,8 +115,7 @@ pub(crate) struct Rack {
     /// `RACK.rtt`.
     rtt: Time,
     least: LeastRtt,
-    /// Whether [`Rack::newest`] or [`Rack::rtt`] has been updated since losses were last looked for (Linux:
-    /// `rack.advanced`).
+    /// Whether [`Rack::newest`] or [`Rack::rtt`] was updated since the last check for losses (Linux: `rack.advanced`).
     advanced: bool,
     /// `RACK.fack`: highest position that has arrived.
     fack: u64,
@@ -144,25 +143,25 @@ impl Rack {
         Rack { measured: true, ..Rack::default() }
     }
 
-    /// Linux's recovery of a connection without SACK.
+    /// RACK for a connection without SACK, as in Linux: duplicate ACKs take the place of SACK blocks.
     pub fn by_duplicates(cfg: &TcpConfig) -> Self {
         Rack { by_duplicates: true, reordering: cfg.dup_thresh, ..Rack::new() }
     }
 
-    /// Whether a DSACK that reports this many segments counts. `again`: segments retransmitted so far. In Linux it does
-    /// not if DSACKs have reported more than were retransmitted: the network duplicates packets (`tcp_dsack_seen`).
+    /// Counts the segments that a DSACK reports. Returns whether to use it. `again`: segments retransmitted so far. If
+    /// DSACKs report more, the network duplicates packets, so Linux ignores them (`tcp_dsack_seen`).
     pub fn believes_dsack(&mut self, cfg: &TcpConfig, segments: u32, again: u32) -> bool {
         self.twice += segments;
         self.twice <= again || !cfg.doubts_dsacks()
     }
 
-    /// Applies `RACK_update` (RFC 8985, section 6.2, steps 2 and 3) to each segment newly known to have arrived, in its
-    /// state before the ACK.
+    /// Applies `RACK_update` (RFC 8985, section 6.2, steps 2 and 3) to each segment newly known to have arrived, as the
+    /// segment was before the ACK.
     fn take_arrivals(&mut self, v: &View<'_>, ack: &AckReport) -> Arrivals {
         let (mut reported, mut original) = (false, false);
         let (mut rtts, mut bytes) = (RoundTrips::default(), twice(ack));
-        // Segments are compared with the highest position before this ACK: the segments of one ACK do not count as
-        // reordered among themselves.
+        // For step 3, the highest position is that from before this ACK: the segments that one ACK reports do not count
+        // as reordered among themselves.
         let (fack, mut revealed) = (self.fack, [false; 2]);
         for arrived in v.flight.arrived() {
             let Arrived { sent, sacked } = *arrived;
@@ -179,8 +178,8 @@ impl Rack {
                 self.reorderings += u32::from(!seen);
                 self.reordering = self.reordering.max(segments_apart(fack - sent.start, v.s.mss));
             }
-            // Step 2: an older echoed timestamp, or a round trip below the minimum, means that an earlier copy was
-            // acknowledged. Of what SACK reports, Linux tests only the round trip (`tcp_rack_advance`).
+            // Step 2: if the echoed timestamp precedes the retransmission, or the round trip is below the minimum, an
+            // earlier copy has arrived. Linux tests only the latter if SACK reports the segment (`tcp_rack_advance`).
             let echo = ack.echoed_stamp.filter(|_| !(v.cfg.ignores_echo_of_sacked() && sacked));
             let older = echo.is_some_and(|echo| v.cfg.precedes(echo, sent.at));
             if repeated && (older || rtt < ack.prior_min_rtt) {
@@ -200,8 +199,8 @@ impl Rack {
         Arrivals { now: ack.now, advanced, delivered: bytes, reported, original, reported_rtt, newest_sent }
     }
 
-    /// Returns how much the window may grow for an ACK that acknowledges no new data. On a path known to reorder, data
-    /// reported by SACK counts like data acknowledged in order (Linux: `tcp_may_raise_cwnd`).
+    /// Returns for how many bytes an ACK of nothing new may open cwnd. On a path known to reorder, data that SACK
+    /// reports counts like data acknowledged in order (Linux: `tcp_may_raise_cwnd`).
     fn opens_by_report(&self, cfg: &TcpConfig, ack: &AckReport, arrivals: &Arrivals) -> Growth {
         let may_open = matches!(self.phase, Phase::Open | Phase::Loss);
         if may_open && ack.kind != AckKind::Old && arrivals.reported && self.reordering > cfg.dup_thresh {
@@ -211,12 +210,12 @@ impl Rack {
         }
     }
 
-    /// Processes an ACK. Returns whether an episode has begun, and the changes of the window.
+    /// Processes an ACK. Returns whether a loss recovery episode has begun, and the changes of cwnd.
     fn process(&mut self, v: &mut View<'_>, ack: &AckReport, arrivals: &Arrivals) -> (bool, Changes) {
         let (advanced, delivered) = (ack.kind == AckKind::New, arrivals.delivered);
         let mut changes = Changes::NONE;
         let of_probe = self.is_probe(ack.dsack, v.s.mss);
-        // In Linux a probe's DSACK does not count, nor any before reordering was seen (`tcp_dsack_seen`).
+        // Linux ignores the DSACK of a tail loss probe, and any DSACK before reordering was seen (`tcp_dsack_seen`).
         let counts = !v.cfg.doubts_dsacks() || (self.reorderings > 0 && !of_probe);
         let dsack = ack.dsack.is_some() && counts;
         if v.cfg.widens_by_send_times() {
@@ -242,16 +241,16 @@ impl Rack {
             Phase::Open | Phase::Reduced => true,
         };
         let again = v.flight.tally().again;
-        // Linux looks for losses only if RACK's state has changed since it last did (`tcp_rack_mark_lost`).
+        // Linux looks for losses only if RACK's state has changed since the last time (`tcp_rack_mark_lost`).
         let informed = looks && std::mem::take(&mut self.advanced);
         let found = if self.by_duplicates {
             looks && self.detect_by_duplicates(v, advanced)
         } else {
             looks && (informed || !v.cfg.detects_on_news()) && self.detect(v, ack.now)
         };
-        // RFC 9937, section 6.2: an ACK is safe if it advances SND.UNA and reveals no further loss.
+        // PRR's `safeACK` (RFC 9937, section 6.2): the ACK advances SND.UNA and reveals no further loss.
         let safe = advanced && !found;
-        // After a timeout only the loss of a retransmission begins an episode (Linux).
+        // After a timeout, an episode begins only if a retransmission is lost (Linux).
         let begins = match self.phase {
             Phase::Open | Phase::Reduced => v.flight.tally().lost > 0,
             Phase::Loss => v.flight.tally().again < again,
@@ -260,15 +259,15 @@ impl Rack {
         if begins {
             self.begin(v, delivered, safe, &mut changes);
         } else if delivered > 0 && matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.cc.owns_recovery() {
-            // (the proportional reduction has no effect on a law that controls its own recovery)
+            // PRR, unless the congestion control, such as BBR, uses its own window in recovery, too.
             changes.push(self.pipe(v, delivered, safe));
         }
         self.set_timer(v, arrivals, informed);
         (begins, changes)
     }
 
-    /// Ends fast recovery once all data outstanding at its beginning is acknowledged. Ends the reduction for an ECN
-    /// echo once later data is acknowledged, so that the peer has received CWR.
+    /// Ends fast recovery once all data that was outstanding when it began is acknowledged. Ends the reduction for an
+    /// ECN echo once later data is acknowledged, so that the peer has received CWR.
     fn end_episode(&mut self, v: &mut View<'_>, echo: Option<u32>, changes: &mut Changes) {
         let over = match self.phase {
             Phase::Recovery => v.s.una > self.recover && !self.waits_for_later_data(v.s),
@@ -282,7 +281,7 @@ impl Rack {
         let undone = repaired && self.undo_at_end(v, echo, changes);
         let unrepaired = repaired && v.cfg.ends_episode_of_echo() && self.evidence.is_of_echo_alone(v.cfg, echo);
         if !undone && !unrepaired {
-            // RFC 9937, section 6.2: the episode ends at ssthresh.
+            // At the end of an episode, cwnd becomes ssthresh (RFC 9937, section 6.2).
             changes.push(WindowChange::End);
         }
         self.phase = Phase::Open;
@@ -291,8 +290,8 @@ impl Rack {
         }
     }
 
-    /// Counts the end of a repair of losses. Linux does not count those whose reduction is undone
-    /// (`tcp_try_undo_recovery`).
+    /// Counts the end of fast recovery: after 16 without a DSACK, the reordering window is narrow again. Linux does not
+    /// count it if the reduction was undone (`tcp_try_undo_recovery`).
     fn count_repair(&mut self, cfg: &TcpConfig, undone: bool) {
         if !(cfg.skips_undone_repairs() && undone) {
             self.widening.count_repair();
@@ -319,8 +318,7 @@ impl Rack {
         found
     }
 
-    /// Begins fast recovery: reduces the window, unless it is already being reduced for an ECN echo (RFC 3168, section
-    /// 6.1.2).
+    /// Begins fast recovery: reduces cwnd, unless an ECN echo is already reducing it (RFC 3168, section 6.1.2).
     fn begin(&mut self, v: &mut View<'_>, delivered: u64, safe: bool, changes: &mut Changes) {
         if self.phase == Phase::Reduced {
             changes.push(WindowChange::LossAfterEcho);
@@ -329,9 +327,9 @@ impl Rack {
             self.recover = v.s.max - 1;
             self.evidence.frto = false;
             if v.s.ecn.covers_loss(v.s.una) {
-                self.evidence.clear(); // an ECN echo has reduced the window: nothing can be undone
+                self.evidence.clear(); // the reduction was for an ECN echo: nothing can be undone
             } else {
-                // Count the retransmissions of an earlier episode that may still be in the network: Linux keeps
+                // Also count the retransmissions of an earlier episode that may still be in the network: Linux keeps
                 // `retrans_stamp` while there are any.
                 let probes = u32::from(self.probe_end.is_some() && self.probe_repeats);
                 self.evidence.start(v.s, v.flight.tally().again + probes);
@@ -344,7 +342,7 @@ impl Rack {
     }
 }
 
-/// What [`Recovery`](super::Recovery) asks of a recovery.
+/// The functions that [`Recovery`](super::Recovery) calls.
 impl Rack {
     pub fn on_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
         if !self.by_duplicates {
@@ -382,8 +380,7 @@ impl Rack {
             }
             return Outcome { growth, restart_timer: began, began, lost_bytes, changes, ..Outcome::HOLD };
         }
-        // In Linux, the ACK that ends an episode opens the window; by RFC 6582, section 3.2, the window stays at
-        // ssthresh.
+        // In Linux, the ACK that ends an episode may open cwnd; by RFC 6582, section 3.2, cwnd stays at ssthresh.
         let holds = shrinks(self.phase) || (shrinks(before) && !v.cfg.grows_at_end_of_repair());
         if !holds {
             self.usage.on_change(ack.now);
@@ -403,14 +400,14 @@ impl Rack {
         let mut changes = Changes::one(echo_cut(ack, recover_fs(v, delivered)));
         let is_new = ack.kind == AckKind::New;
         if (is_new || v.cfg.detects_before_echo()) && delivered > 0 {
-            changes.push(self.pipe(v, delivered, is_new)); // the losses of this ACK were detected before the episode began
+            changes.push(self.pipe(v, delivered, is_new)); // this ACK's losses were detected before the echo
         }
         changes
     }
 
-    /// Returns true if a timeout interrupts fast recovery or the reduction for an ECN echo, or repeats a timeout. Also
-    /// starts F-RTO, if it is configured, unless this is the first timeout in a row and interrupts the repair of losses
-    /// (RFC 5682, section 3.1, step 1, and section 3.2).
+    /// Called before a timeout reduces cwnd. Returns whether cwnd was already reduced for the outstanding data: by fast
+    /// recovery, for an ECN echo or for an earlier timeout in a row. Also starts F-RTO if configured, unless this is
+    /// the first timeout in a row and losses are being repaired (RFC 5682, section 3.1, step 1, and section 3.2).
     pub fn has_reduced(&mut self, v: &mut View<'_>, retries: u8) -> bool {
         let reduced = match self.phase {
             Phase::Open => false,
@@ -425,9 +422,9 @@ impl Rack {
         reduced
     }
 
-    /// Marks segments as lost after a timeout, and begins their repair (RFC 8985, section 6.3).
+    /// Marks segments as lost after a timeout, so that they are retransmitted (RFC 8985, section 6.3).
     pub fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> WindowChange {
-        // Linux allows no time for reordering here (`tcp_timeout_mark_lost`).
+        // Linux allows no time for reordering here: all are lost (`tcp_timeout_mark_lost`).
         let waits = self.reorderings > 0 && !v.cfg.loses_all_at_timeout();
         let window = if waits { quarter(v.cfg, v.s) * self.widening.multiplier() } else { Time::ZERO };
         v.flight.lose_overdue(self.rtt + window, now);
@@ -442,7 +439,7 @@ impl Rack {
         self.deadlines.timed_out_at = now;
         self.usage.on_change(now);
         self.restart_timeout(v, now);
-        // cwnd becomes one segment plus the data assumed to be in flight (Linux: `tcp_enter_loss`).
+        // cwnd becomes one segment plus the data that is assumed to be still in flight (Linux: `tcp_enter_loss`).
         WindowChange::StillInNetwork(self.in_flight(v.s, v.flight) as u32)
     }
 

@@ -1,8 +1,7 @@
-//! Short paths for most arriving segments: header prediction (Jacobson 1990) and, for the segments that pass it, the
-//! processing of calm ACKs.
+//! Short paths for most arriving segments: header prediction (Jacobson 1990) and the processing of calm ACKs.
 //!
-//! A calm ACK only opens the window, restarts the timer and provides a round-trip sample, so no `AckReport` is built
-//! for it.
+//! A *calm* ACK acknowledges new data while nothing is missing. It only opens cwnd, restarts the timer and gives an RTT
+//! sample. An [`AckReport`] is built for it only if the congestion control needs more than these.
 
 use cwndlab_units::Time;
 
@@ -16,17 +15,17 @@ use crate::sequence::to_wire;
 use crate::state::State;
 
 impl Connection {
-    /// Whether a segment passes header prediction (Jacobson 1990): it is in order or beyond a hole and has no flags
-    /// other than ACK and PSH, the connection is established and has received no FIN, and the sender has no extra state
-    /// that matters ([`Sender::has_no_extra`](crate::sender::Sender::has_no_extra)). The segment must have neither SACK blocks
-    /// nor AccECN's option.
+    /// Whether a segment passes header prediction (Jacobson 1990): it begins in the window, at RCV.NXT or beyond, and
+    /// has no flags other than ACK and PSH; the connection is established, has received no FIN and does not use AccECN;
+    /// and the sender has none of the state that [`Sender::has_no_extra`](crate::sender::Sender::has_no_extra)
+    /// excludes. The caller has checked that the segment has neither SACK blocks nor AccECN's option.
     #[inline]
     pub(in crate::connection) fn is_expected(&self, seg: &Header) -> bool {
         self.is_predicted(seg, Flags::PSH) && !self.sender.snd.ecn.is_accurate()
     }
 
-    /// Whether a segment passes header prediction on a connection that uses AccECN: it reports no marks and has no SACK
-    /// blocks.
+    /// Like [`Self::is_expected`], for a connection that uses AccECN. The segment may have AccECN's option and flags,
+    /// but must report no new marks, and must have no SACK blocks.
     pub(in crate::connection) fn is_expected_accurate(&mut self, seg: &Segment) -> bool {
         let s = &self.sender.snd;
         if !s.ecn.is_accurate()
@@ -40,7 +39,7 @@ impl Connection {
         self.accecn().is_some_and(|accecn| accecn.reports_no_marks(seg, packets))
     }
 
-    /// Whether a segment passes header prediction, apart from ECN and these `other` flags.
+    /// Header prediction without its conditions on ECN. The segment may have the flags in `other`, besides ACK.
     #[inline]
     fn is_predicted(&self, seg: &Header, other: Flags) -> bool {
         self.state == State::Established
@@ -56,9 +55,9 @@ impl Connection {
         u64::from(seg.seq.wrapping_sub(to_wire(self.irs, self.receiver.nxt)))
     }
 
-    /// Processes a pure ACK of new data, or data that acknowledges nothing new, with the same effect as
-    /// [`Self::take_any`], but without the tests for other kinds of segment. Returns false, with no effect, if the
-    /// segment is neither. `accurate`: the whole segment, if the connection uses AccECN.
+    /// Processes a segment that has passed header prediction: a pure ACK of new data, or data whose ACK is not new. Has
+    /// the effect of [`Self::take_any`]. Returns false, with no effect, if the segment needs the full path. `accurate`:
+    /// `seg` with its options, on a connection with AccECN.
     #[inline(always)]
     pub(in crate::connection) fn take_expected(
         &mut self,
@@ -73,7 +72,7 @@ impl Connection {
         let needs_nothing_else = self.acked_by(seg) == 0
             && !self.sender.snd.ecn.affects_echo(seg)
             && !self.has_old_timestamp(seg)
-            && self.is_unreported(cfg, now); // last, as it tells the law and RACK of the ACK
+            && self.is_unreported(cfg, now); // last, because it passes the ACK to RACK
         if !needs_nothing_else {
             return false;
         }
@@ -98,7 +97,7 @@ impl Connection {
         true
     }
 
-    /// Processes a pure ACK of new data; if it is calm, without a report.
+    /// The part of [`Self::take_expected`] for pure ACKs. Returns false, with no effect, if the full path is needed.
     #[inline(always)]
     fn take_expected_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, accurate: Option<&Segment>) -> bool {
         let acked = self.acked_by(seg);
@@ -145,20 +144,20 @@ impl Connection {
         true
     }
 
-    /// Distance from SND.UNA to the position that a segment acknowledges.
+    /// Distance from SND.UNA to the position that a segment acknowledges; a large number if that is lower.
     #[inline]
     fn acked_by(&self, seg: &Header) -> u64 {
         u64::from(seg.ack.wrapping_sub(to_wire(self.iss, self.sender.snd.una)))
     }
 
-    /// Whether a segment's timestamp is older than TS.Recent. The full path then applies PAWS.
+    /// Whether a segment's timestamp is older than TS.Recent, so that the full path must apply PAWS.
     #[inline]
     fn has_old_timestamp(&self, seg: &Header) -> bool {
         self.agreed.timestamps && seg.is_older_than(self.receiver.ts_recent)
     }
 
-    /// Whether an ACK that acknowledges nothing new and has no SACK blocks needs no report. If this returns true, RACK
-    /// and the controller have already processed the ACK.
+    /// Whether an ACK that acknowledges nothing new and has no SACK blocks needs no report. If so, this call has
+    /// already passed the ACK to RACK and to the congestion controller, as far as they use it.
     #[inline(always)]
     pub(in crate::connection) fn is_unreported(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if self.recovery.detects_by_time() {
@@ -190,7 +189,7 @@ impl Connection {
         true
     }
 
-    /// Takes an ACK if it is calm, with RACK, which takes the round trip from its records of segments.
+    /// With RACK: processes a calm ACK, timed by the records of segments. Returns false, with no effect, if not calm.
     #[inline(never)]
     fn take_calm_ack_by_record(
         &mut self,
@@ -236,7 +235,7 @@ impl Connection {
         true
     }
 
-    /// Sets the timers after a calm ACK by the full path; notes the echo of one that acknowledges everything.
+    /// Sets the timers after a calm ACK if `Rack::set_calm_timer` did not, and notes the echoed timestamp.
     #[inline(never)]
     fn set_any_calm_timer(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) {
         self.note_echo(now, seg);
@@ -259,13 +258,13 @@ impl Connection {
         acked_bytes
     }
 
-    /// Passes the ACK to the controller, which may open the window.
+    /// Passes a calm ACK to the congestion controller, which may open cwnd.
     #[inline(always)]
     fn grow(&mut self, cfg: &TcpConfig, now: Time, acked_bytes: u64, rtt: Option<Time>) {
         let s = &mut self.sender;
         let plain = s.snd.plain_ack(now, acked_bytes, rtt);
         if s.cc.needs().plain_feedback {
-            let apart = plain; // a copy, so that the call below gets `plain` in registers
+            let apart = plain; // a copy in memory, so that `plain` stays in registers
             s.cc.on_plain_feedback(&apart);
         }
         if !cfg.grow_only_if_cwnd_limited || s.uses_cwnd() {
@@ -280,7 +279,7 @@ mod tests {
     use crate::connection::fast::comparison::{deliver, poll};
     use crate::Profile;
 
-    /// RACK's records give a round trip; where one-way delays are the samples, the short path must not use it.
+    /// RACK's records give a round trip. If the configured samples are one-way delays, the short path must not use it.
     #[test]
     fn the_short_path_of_rack_takes_only_round_trips_as_samples() {
         for samples in [RttSamples::RoundTrip, RttSamples::OneWayDelay] {

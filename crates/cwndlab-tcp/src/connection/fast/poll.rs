@@ -1,6 +1,5 @@
-//! Short paths for most segments that are sent: full segments of new data and pure ACKs, without SACK blocks. Only the
-//! header of such a segment and AccECN's option, if it has one, are returned. The simulator writes the header directly
-//! into the packet.
+//! Short paths for most segments that are sent: full segments of new data and pure ACKs, without SACK blocks. They
+//! return a header, which the simulator writes directly into the packet, and AccECN's option if the segment has one.
 
 use cwndlab_units::Time;
 
@@ -13,8 +12,8 @@ use crate::segment::{AccEcnOption, Flags, Header, Segment};
 use crate::send_state::Piece;
 use crate::sequence::to_wire;
 
-/// The decision that [`Connection::poll_quick`] keeps from one segment to the next. Pass the default value for the first
-/// segment.
+/// The last decision of the gate, which [`Connection::poll_quick`] keeps from one segment to the next. Pass the default
+/// value for the first segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Polled(Go);
 
@@ -23,10 +22,10 @@ pub struct Polled(Go);
 pub enum Quick {
     /// Nothing is to be sent.
     Nothing,
-    /// A segment with neither SACK blocks nor an AccECN option, so that the header that was passed describes it
-    /// completely.
+    /// The `header` that was passed now describes a segment to send. The segment has neither SACK blocks nor AccECN's
+    /// option, so the header is complete.
     Segment {
-        /// Whether no other segment can follow now, so that the caller need not poll again.
+        /// True only if no other segment can follow now, so that the caller need not poll again.
         last: bool,
     },
     /// There may be a segment; call [`Connection::poll_asked`].
@@ -36,9 +35,10 @@ pub enum Quick {
 }
 
 impl Connection {
-    /// Writes the next segment to send to `header`, if that describes it completely. The caller must repeat the call
-    /// until nothing is left to send, and may call only [`Connection::poll_asked`] and [`Connection::poll_accurate`] in
-    /// between, because conditions that the last segment cannot have changed are not tested again.
+    /// Writes the next segment to send to `header`, if a header describes it completely. The caller must repeat the
+    /// call until nothing is left to send, and may call only [`Connection::poll_asked`] and
+    /// [`Connection::poll_accurate`] in between, because conditions that the last segment cannot have changed are not
+    /// tested again.
     #[inline(always)]
     pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled, header: &mut Header) -> Quick {
         let s = &self.sender;
@@ -57,7 +57,7 @@ impl Connection {
         self.quick(cfg, now, go, header)
     }
 
-    /// The next segment of a connection that paces and has unacknowledged or unsent data.
+    /// The part of [`Self::poll_quick`] for a connection that paces and has unacknowledged or unsent data.
     #[inline(never)]
     fn poll_paced(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled, header: &mut Header) -> Quick {
         *last = Polled(self.paced_gate(cfg, now));
@@ -70,7 +70,7 @@ impl Connection {
         }
     }
 
-    /// After a full segment: whether the pacer permits no other one now. If so, does what the next call would.
+    /// After a full segment: whether the pacer forbids another one now. If so, sets the pacer's timer ([`Self::hold`]).
     #[inline]
     fn is_held_next(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         let held = self.sender.pacer().is_some_and(|pacer| pacer.admits(now) == Some(false));
@@ -80,7 +80,7 @@ impl Connection {
         held
     }
 
-    /// Sends what the gate permits, if the segment has no SACK blocks.
+    /// Sends what the gate permits (`go`), if it needs no options. Otherwise returns which function to call.
     #[inline(always)]
     fn quick(&mut self, cfg: &TcpConfig, now: Time, go: Go, header: &mut Header) -> Quick {
         match go {
@@ -112,8 +112,8 @@ impl Connection {
             && self.accecn_ref().is_some_and(AccEcn::counts_bytes)
     }
 
-    /// Sends a segment after [`Quick::Accurate`]: writes its header to `header`. Returns AccECN's option, and whether no
-    /// other segment can follow now.
+    /// Sends a segment after [`Quick::Accurate`]: writes its header to `header`. Returns AccECN's option, and true if
+    /// no other segment can follow now.
     #[inline]
     pub fn poll_accurate(
         &mut self,
@@ -150,7 +150,7 @@ impl Connection {
         self.follow(cfg, now, std::mem::take(last).0)
     }
 
-    /// Sends what the gate permits.
+    /// Sends what the gate permits (`go`). If the gate has not decided, decides by the full path.
     #[inline(always)]
     pub(in crate::connection) fn follow(&mut self, cfg: &TcpConfig, now: Time, go: Go) -> Option<Segment> {
         match go {
@@ -170,8 +170,8 @@ impl Connection {
         }
     }
 
-    /// Whether sending a full segment changes only the positions: more data follows, no full send buffer may push the
-    /// segment, and the retransmission timer is running.
+    /// Whether sending a full segment changes only positions: it needs no PSH flag, because more data follows and the
+    /// send buffer is not limited, and the retransmission timer is running.
     fn is_simple(&self) -> bool {
         let s = &self.sender;
         s.snd.nxt + u64::from(s.snd.mss) < s.snd.end && !s.is_buffered && s.snd.timer.is_running()
@@ -202,8 +202,8 @@ impl Connection {
         piece
     }
 
-    /// A segment with `len` bytes of payload and, apart from timestamps, no options. Without payload and options it
-    /// takes `base_bytes`.
+    /// The header of a segment with `len` bytes of payload that has no options, except timestamps if these were agreed
+    /// on. `base_bytes`: size of the packet without payload and options.
     #[inline(always)]
     fn bare(&mut self, cfg: &TcpConfig, now: Time, position: u64, len: u32, base_bytes: u32) -> Header {
         let header = Header {
@@ -217,8 +217,8 @@ impl Connection {
         self.complete(cfg, now, header)
     }
 
-    /// Records a full segment of new data, with the same effect as [`Self::record_sent`]. Call it only if the
-    /// retransmission timer is running and only the windows limit what is sent.
+    /// Records a full segment of new data, with the effect of [`Self::record_sent`]. Call it only if the retransmission
+    /// timer is running, so that other data is outstanding, and only the windows limit what is sent.
     #[inline(never)]
     fn record_next(&mut self, cfg: &TcpConfig, now: Time, piece: Piece, end: u64) {
         if let Some(rack) = self.recovery.rack() {
@@ -231,7 +231,7 @@ impl Connection {
         }
     }
 
-    /// With RACK: sets the timer for a full segment of new data, which was recorded.
+    /// With RACK: sets the timer after a full segment of new data has been recorded.
     #[inline(never)]
     fn time_next_sent(&mut self, cfg: &TcpConfig, now: Time) {
         let Some(rack) = self.recovery.rack() else { return };

@@ -1,5 +1,5 @@
-//! The short path of Linux's receiver for the next full segment at an end that is at rest: nothing has happened to it
-//! but the arrival of data in order, and the segment changes neither the buffer nor the window that may be advertised.
+//! The short path of Linux's receiver: the next full segment arrives in order at an end that is at rest ([`Rest`]), and
+//! changes neither the size of the receive buffer nor the limit of the window that may be advertised.
 
 use cwndlab_units::Time;
 
@@ -12,20 +12,20 @@ use crate::segment::{Flags, Header, Segment};
 use crate::sequence::to_wire;
 use crate::tuned_buffer::Held;
 
-/// Whether an end is at rest: it has nothing outstanding or to send, RACK has nothing to do, and what the application
-/// receives is read at once. Whatever may change this resets it to `Busy`.
+/// Whether an end is at rest: it has nothing outstanding or to send, RACK has nothing to do, and the application reads
+/// data as soon as it arrives. Every event that may end this state sets `Busy`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::connection) enum Rest {
     #[default]
     Busy,
-    /// At rest, and ACKs change nothing.
+    /// At rest, and the congestion control needs no ACKs.
     Complete,
-    /// At rest, but each ACK is passed to the law, whose state may change.
+    /// At rest, but each ACK is passed to the congestion control, whose state may change.
     FeedsLaw,
 }
 
 impl Connection {
-    /// Updates `rest` after a segment with data that acknowledges nothing new, on a connection with RACK.
+    /// Updates `rest`, on a connection with RACK, after a segment with data that acknowledges nothing new.
     #[inline(never)]
     pub(in crate::connection) fn note_rest(&mut self) {
         let is_free = self.control.is_rest();
@@ -38,14 +38,15 @@ impl Connection {
         };
     }
 
-    /// Whether [`Connection::poll_transmit`] would return nothing, with no effect. False if that is not obvious.
+    /// Whether [`Connection::poll_transmit`] is certain to return nothing, with no effect.
     #[inline]
     pub fn sends_nothing(&self) -> bool {
         self.rest != Rest::Busy && !self.receiver.ack_now
     }
 
-    /// Takes the next full segment at an end at rest, with the same effect as [`Connection::take_any`]. `accurate`: the
-    /// whole segment, if it has AccECN's option. Returns false, with no effect, if the segment may do more.
+    /// Processes the next full segment at an end at rest, with the effect of [`Connection::take_any`]. `accurate`:
+    /// `seg` with its SACK blocks or AccECN's option. Returns false, with no effect, if the segment needs the full
+    /// path.
     #[inline(never)]
     pub(in crate::connection) fn take_at_rest(
         &mut self,
@@ -90,8 +91,9 @@ impl Connection {
         true
     }
 
-    /// Returns the window to advertise while the buffer holds a segment that [`Self::take_at_rest`] may take; `None` for
-    /// any other segment.
+    /// Returns `None` unless [`Self::take_at_rest`] may take the segment: it is the next full one, its ACK and window
+    /// change nothing, and it reports no marks. Otherwise returns the window to advertise while the buffer holds the
+    /// segment, and whether less than half of the largest possible window is then free.
     #[inline]
     fn window_at_rest(&self, seg: &Header, accurate: Option<&Segment>) -> Option<(u32, bool)> {
         let (s, r) = (&self.sender.snd, &self.receiver);
@@ -120,7 +122,7 @@ impl Connection {
 }
 
 impl Receiver {
-    /// Whether no received data is stored, and Linux's acknowledgment policy and buffer are configured.
+    /// Whether no received data is stored, the application reads at once, and ACK policy and buffer are Linux's.
     fn rests(&self) -> bool {
         let AckState::Linux(state) = &self.policy else { return false };
         self.beyond.is_none() && self.auto_read && self.unread == 0 && state.counted.is_none() && state.buffer.is_some()
@@ -160,7 +162,7 @@ mod tests {
         assert!(taken > 500, "{taken}");
     }
 
-    /// The window has grown since the buffer got its size, so that there is room as soon as anything arrives.
+    /// cwnd has grown since the send buffer was sized, so the next segment to arrive enlarges the buffer.
     #[test]
     fn data_wakes_an_application_that_waits_for_room_by_either_path() {
         let send_tuning = SendTuning::Linux { most_bytes: 1 << 22 };
