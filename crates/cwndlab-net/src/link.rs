@@ -408,7 +408,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// How long RED's average ([`Link::average`]) was below, between and above its thresholds, up to `now`.
+    /// How long RED's average was below, between and above its thresholds, up to `now`; `None` for other queues.
     pub fn regions(&mut self, now: Time) -> Option<Regions> {
         self.forget_departed(now);
         let idle_since = self.backlog_at_arrival().idle_since();

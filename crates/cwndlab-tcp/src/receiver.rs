@@ -255,7 +255,7 @@ impl Receiver {
         let free = self.free(cfg);
         let unit = (free >> self.shift()).min(0xffff) << self.shift();
         let mut edge = (self.nxt + unit).max(self.edge);
-        // Growth by less than a segment or half of a small buffer is not advertised (RFC 9293, 3.8.6.2.2).
+        // Growth by less than a segment (or half the buffer, if less) is not advertised (RFC 9293, 3.8.6.2.2).
         let gain = edge - self.edge;
         if gain < u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2) && self.edge > self.nxt && !self.auto_read {
             edge = self.edge;

@@ -342,8 +342,8 @@ impl Sender {
                 if *event == CongestionEvent::Loss && self.snd.ecn.covers_loss(self.snd.una) {
                     return; // RFC 3168, section 6.1.2: an echo has reduced cwnd for the same window of data
                 }
-                // Outstanding data counts only up to cwnd: not what Limited Transmit sent beyond it (RFC 5681, section
-                // 3.2, step 2), nor what was sent before a timeout, by which a loss could even enlarge cwnd.
+                // Outstanding data counts only up to cwnd. Data that Limited Transmit sent beyond cwnd must not count
+                // (RFC 5681, section 3.2, step 2). If data sent before a timeout counted, a loss could enlarge cwnd.
                 let least = if *event == CongestionEvent::Ecn { 0 } else { u64::from(self.snd.mss) };
                 let most = self.cc.cwnd().max(least);
                 *flight_bytes = u64::from(*flight_bytes).min(most) as u32;

@@ -300,7 +300,7 @@ impl Calendar {
         }
     }
 
-    /// Empties the calendar and makes a day last `2^day_bits` ns. Returns the events' times and labels, in order.
+    /// Empties the calendar and makes a day last `2^day_bits` ns. Returns time and label of each event, earliest first.
     pub(super) fn restart(&mut self, day_bits: u32) -> Vec<(u64, u32)> {
         let (mut events, now) = (Vec::new(), (self.week * WEEK as u64) << self.day_bits);
         while let Some(first) = self.advance() {

@@ -198,7 +198,7 @@ impl Connection {
         let (sampled, rate) = s.outstanding.sample(now, measured);
         let mut report = s.snd.report(cfg, now, prior, acked_bytes, if is_new { sampled } else { measured });
         if is_new && !self.agreed.sack {
-            // Each duplicate ACK has reported one segment, which is not fresh now; but at least one segment is.
+            // Each duplicate ACK has reported one segment. Those bytes are not fresh, but at least one segment is.
             let by_duplicates = u64::from(s.snd.dup_acks) * u64::from(s.snd.mss);
             report.fresh_bytes -= by_duplicates.min(acked_bytes - acked_bytes.min(u64::from(s.snd.mss)));
         } else if is_new {
@@ -242,7 +242,7 @@ impl Connection {
         (dsack, self.echoed_stamp(seg), self.sender.snd.rtt.min_rtt())
     }
 
-    /// Returns the time from the timestamp that `seg` echoes, of this end's clock, to that of `seg`, of the peer's.
+    /// Returns the time from the timestamp that `seg` echoes (this end's clock) to that of `seg` (the peer's clock).
     fn one_way_delay(&self, seg: &Header) -> Option<Time> {
         let echoed = self.echoed_stamp(seg)?;
         Some(Time::from_micros(u64::from(seg.ts_val.wrapping_sub(echoed))))
@@ -279,7 +279,8 @@ impl Connection {
         }
     }
 
-    /// Completes an ACK of new data once the controller has processed it: RTT samples of segments, send buffer, close.
+    /// Completes an ACK of new data once the controller has processed it: takes RTT samples of segments if configured,
+    /// makes room in the send buffer, and closes the connection if everything is acknowledged after a close.
     #[inline(always)]
     pub(super) fn after_new_ack(&mut self, cfg: &TcpConfig, now: Time) {
         if self.sender.outstanding.keeps_segments() && Flight::times_segments(cfg) {

@@ -43,7 +43,8 @@ impl Connection {
         if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end {
             return if self.receiver.ack_now { Go::Undecided } else { self.gate_of_windows(cfg) };
         }
-        // Everything has been sent. If cwnd's use counts, or the send buffer is limited, `gate_any` has more to do.
+        // Everything has been sent. `gate_any` has more to do only if it is to record the use of cwnd, or to let the
+        // application write into the send buffer.
         if s.snd.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited && !s.is_buffered {
             return self.without_data();
         }
@@ -203,8 +204,8 @@ impl Connection {
         }
     }
 
-    /// Holds data back until the pacer or an ACK permits it: sets the timer of the pacer, unless an ACK must come
-    /// first, and records how much of cwnd is in use. Returns what may be sent without data.
+    /// Holds data back until the pacer or an ACK permits it: sets the timer of the pacer, unless it must wait for an
+    /// ACK anyway, and records how much of cwnd is in use. Returns what may be sent without data.
     #[inline]
     pub(super) fn hold(&mut self, cfg: &TcpConfig, now: Time) -> Go {
         if let Some(at) = self.sender.pacer().filter(|_| !self.awaits_ack(cfg)).map(Pacer::next) {
@@ -215,8 +216,8 @@ impl Connection {
     }
 
     /// Whether the pacer needs no timer, because cwnd is full and only an ACK can let data go. False if [`Self::gate`]
-    /// is undecided, as while data is missing, and if recovery may reduce the window (`owns_recovery` is false): each
-    /// expiry of the timer then has to record that cwnd is full.
+    /// does not know that cwnd is full, as while data is missing. Also false for congestion controls without
+    /// `owns_recovery`: for these, each expiry of the timer records that cwnd is full.
     #[inline]
     fn awaits_ack(&self, cfg: &TcpConfig) -> bool {
         let s = &self.sender;

@@ -27,7 +27,8 @@ pub(crate) struct Acknowledged {
     pub only: Option<u64>,
 }
 
-/// Round trips of the first and the last segment that an ACK newly shows to have arrived, of those sent only once.
+/// Round trips of the first and of the last segment that an ACK newly shows to have arrived. Segments that were sent
+/// more than once do not count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundTrips {
     /// Round trips of the acknowledged segments.
@@ -375,7 +376,7 @@ impl Record {
     }
 
     /// Removes all loss marks, because the reduction was spurious. Segments that a timeout had marked return to
-    /// `order`; those that RACK had marked do not, as in Linux (`tcp_rack_detect_loss`).
+    /// `order`, so that RACK may mark them; those that RACK had marked do not, as in Linux (`tcp_rack_detect_loss`).
     pub fn forgive(&mut self) {
         let mut skipped = Vec::new();
         for index in self.list.head()..self.list.tail() {

@@ -1,5 +1,5 @@
 //! The short path of Linux's receiver: the next full segment arrives in order at an end that is at rest ([`Rest`]), and
-//! changes neither the size of the receive buffer nor the limit of the window that may be advertised.
+//! changes neither the size of the receive buffer nor the limit of the window (`rcv_ssthresh`).
 
 use cwndlab_units::Time;
 
