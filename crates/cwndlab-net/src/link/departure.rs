@@ -77,9 +77,9 @@ impl<P: Packet> Link<P> {
         self.impaired.is_none() && self.is_settled(armed)
     }
 
-    /// Performs the service that is due at `now`: a queue that decides at departure sends its next packet. Then returns
-    /// [`Link::next_service`], and [`Link::has_signals`]: whether to call [`Link::pop_dropped`] and
-    /// [`Link::take_marked`].
+    /// Performs the service that is due at `now`: a queue that decides at departure sends its next packet, and a
+    /// bounded class removes those that are being sent from its waiting packets. Then returns [`Link::next_service`],
+    /// and [`Link::has_signals`]: whether to call [`Link::pop_dropped`] and [`Link::take_marked`].
     pub fn serve(&mut self, now: Time) -> (Time, bool) {
         match &mut self.discipline {
             Discipline::AtArrival(_) => (Time::MAX, false),

@@ -383,7 +383,7 @@ impl Connection {
         }
         let timed = s.timed_end != 0 && ack >= s.timed_end;
         let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
-            // The agents of RFC 2415's authors take the one-way delay of the ACK of the timed segment.
+            // Instead of the round trip, RFC 2415's authors measured the one-way delay of the timed segment's ACK.
             timed.then(|| Time::from_micros(cfg.clock().age(now, seg.ts_val)))
         } else if self.agreed.timestamps && seg.ts_ecr != 0 {
             Some(cfg.stamped_rtt(now, seg.ts_ecr))

@@ -47,7 +47,7 @@ struct Arrivals {
     delivered: u64,
     /// Whether SACK newly reports a segment.
     reported: bool,
-    /// Whether a segment that was sent only once, and up to [`Rack::recover`], has arrived.
+    /// Whether a segment that was sent only once, before the phase began ([`Rack::recover`]), has arrived.
     original: bool,
     /// Round trip of the first segment that SACK newly reports.
     reported_rtt: Option<Time>,
