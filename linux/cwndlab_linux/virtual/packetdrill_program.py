@@ -1,6 +1,7 @@
 """The packetdrill program: built from source into the user's cache, or found on this machine.
 
-No distribution that cwndlab supports packages it. One build works with all kernels (`packetdrill.patch`).
+No distribution that cwndlab supports packages it. `packetdrill.patch` removes its check of the size of
+`tcp_info`, so one build works with all kernels.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Range:
         return ("", "log", "logit")[bounds]
 
     def to_scale(self, x: Floats | float) -> Floats:
-        """Values on the scale; a value at a bound is infinite."""
+        """The values transformed to `scale`, which has no bounds: a value at a bound becomes infinite."""
         values = np.asarray(x, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.scale == "logit":

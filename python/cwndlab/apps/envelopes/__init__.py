@@ -1,1 +1,3 @@
-"""Performance envelopes: a comparison of senders with a reference that uses the same congestion control."""
+"""Performance envelopes: the region of a sender's points of throughput and delay, compared with that of a
+reference with the same congestion control.
+"""

@@ -243,7 +243,7 @@ class _Prepared:
 def _prepare(
     pack: Pack, subjects: Sequence[Subject], changes: Mapping[str, Any], options: RunOptions
 ) -> _Prepared:
-    """The checked plans of a pack's studies; references that a kernel lacks are measured in the simulator."""
+    """The checked plans of a pack's studies, also in the simulator if the kernel lacks a reference's law."""
     if options.backend == "simulator":
         return _prepare_simulator(pack, subjects, changes, options)
     stack, offered = kernels().load_stack(str(options.stack)), _offered(options)

@@ -83,7 +83,7 @@ def _ranks_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
 
 
 def finding(cards: Sequence[Scorecard], subject: str) -> str:
-    """The result of a subject in all packs, in one or two sentences; empty if nothing was measured."""
+    """The result of a subject in all packs, in one or two sentences; empty without limits and ranks."""
     outcomes = [card.counts(subject) for card in cards]
     met, missed, open_ = (
         sum(found.get(outcome, 0) for found in outcomes)

@@ -79,7 +79,7 @@ class ScoreView:
     value: str
     interval: str
     mark: ThresholdOutcome | None
-    #: An estimate of how many runs would decide an undecided limit; "" otherwise.
+    #: Where it is undecided whether the number meets its limit: about how many runs would decide it; else "".
     wanted: str
     #: The rank: "rank 2 of 5", "rank 2 to 4 of 5" if undecided between places, "rank not decided", or "".
     place: str

@@ -269,8 +269,8 @@ QUEUES = ("drop-tail", "codel", "pie", "fq-codel", "dualpi2")
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-zµ/%]+)\Z")
 
 
-#: Impairments that do not lose packets at random.
-NO_RANDOM_LOSS = ("drop-nth", "delay-nth", "delay-steps", "jitter", "normal-jitter")
+#: Impairments that lose packets at random, or by the load; with any other, a link's own random loss is 0 %.
+LOSING = ("bernoulli", "gilbert-elliott", "loss-steps", "policer")
 
 
 def values_around(value: object) -> list[schema.Scalar]:
@@ -369,7 +369,7 @@ def own_titles(study: StudySpec, start: Cell) -> dict[str, str]:
     scenario = start.compiled.scenario
     link = scenario["links"][bottleneck(scenario["links"])]
     made = {"queue": link["queue"]["kind"]}
-    if all(impairment["kind"] in NO_RANDOM_LOSS for impairment in link["impairments"]):
+    if not any(impairment["kind"] in LOSING for impairment in link["impairments"]):
         made["loss"] = "0%"
     windows = {_segments(tcp["initial_window"], tcp["mss"]) for tcp in scenario["tcp"]}
     if len(windows) == 1:

@@ -13,7 +13,7 @@ from cwndlab.apps.captures.flow_packets import Floats, Truths
 #: The share of the flight that remains after a reduction: Reno's (RFC 5681, section 3.1) and CUBIC's (RFC
 #: 9438, section 4.6).
 RENO_LEFT, CUBIC_LEFT = 0.5, 0.7
-#: How far the median of a flow's remaining shares may be from `RENO_LEFT` or `CUBIC_LEFT`.
+#: A flow is taken for Reno or CUBIC if the median share that remains after reductions is this near to it.
 _NEAR = 0.07
 #: The least number of reductions that distinguishes Reno from CUBIC.
 FEWEST_REDUCTIONS = 2

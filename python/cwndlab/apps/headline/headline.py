@@ -254,7 +254,7 @@ def _compare_settings(spec: Figure, results: Results, drawn: DrawnLines) -> list
 
 
 def _series_name(results: Results, axis: str, value: Scalar) -> str:
-    """A setting as the subject of a sentence: a name alone if it identifies the axis."""
+    """An axis value as the subject of a sentence: "cubic" if the axis is obvious, else "buffer = 2 BDP"."""
     named = _without_unit(results.labels.title(axis)).partition(" of ")[0]
     if is_name(value) and named in ("congestion control", "queue", axis):
         return results.labels.value_title(axis, value)
