@@ -36,7 +36,7 @@ pub(super) const TCP: u32 = u32::MAX;
 /// The value of [`Conn::datagrams`] in a slot that holds a connection of a stack from outside the engine.
 pub(super) const STACK: u32 = u32::MAX - 1;
 
-// Bytes without memory on the heap. With this memory, but without links, a connection is to take at most 1 kB.
+// `size_of` excludes memory on the heap, with which a connection, not counting links, is to take at most 1 kB.
 const _: () = assert!(size_of::<Conn>() <= 920);
 
 #[derive(Clone, Copy, Default)]

@@ -57,7 +57,7 @@ impl<P: Probe> Simulation<P> {
             }
             return;
         }
-        // `send` passes most packets to their first link itself. It returns a packet that the caller has to send.
+        // `send` stops at the first packet that it cannot pass to its link itself, and returns it.
         if let Some(mut packet) = exit_of!(self).send(conn, end, config) {
             return self.transmit_rest(end, &mut packet);
         }

@@ -15,7 +15,7 @@ impl<P: Packet> Served<P> {
         span * u64::from(self.waiting)
     }
 
-    /// Whether the caller has yet to take packets that were dropped, or marked at departure.
+    /// Whether [`Link::pop_dropped`] or [`Link::take_marked`] would return a packet.
     #[inline]
     fn has_signals(&self) -> bool {
         !self.dropped.is_empty() || self.marked.is_some()
@@ -77,8 +77,8 @@ impl<P: Packet> Link<P> {
         self.impaired.is_none() && self.is_settled(armed)
     }
 
-    /// Performs the service that is due at `now`: a queue that decides at departure sends its next packet, and a
-    /// bounded class removes those that are being sent from its waiting packets. Then returns [`Link::next_service`],
+    /// Performs the service that is due at `now`: a queue that decides at departure sends its next packet, and in a
+    /// bounded class of CBQ packets whose transmission has begun no longer wait. Then returns [`Link::next_service`],
     /// and [`Link::has_signals`]: whether to call [`Link::pop_dropped`] and [`Link::take_marked`].
     pub fn serve(&mut self, now: Time) -> (Time, bool) {
         match &mut self.discipline {
