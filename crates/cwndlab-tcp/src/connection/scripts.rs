@@ -17,7 +17,6 @@
 
 mod acked;
 mod close;
-mod delivered;
 mod ecn;
 mod edges;
 mod flow;

@@ -147,6 +147,15 @@ fn a_withheld_ack_goes_when_the_timer_of_an_earlier_one_expires() {
     server(&without, &script);
 }
 
+/// `tcp_data_queue`: a duplicate that a withheld ACK was to report is forgotten when more data arrives.
+#[test]
+fn a_withheld_ack_reports_a_duplicate_only_if_nothing_arrives_after_it() {
+    let cfg = TcpConfig { sack: true, dsack: true, ..linux() };
+    let repeated = three_beyond("0.100", 0) + "0.1002 < data 2000-3000\n";
+    server(&cfg, &format!("{repeated}0.1013 > ack 0 sack 2000-3000 1000-4000"));
+    server(&cfg, &format!("{repeated}0.1005 < data 4000-5000\n0.1013 > ack 0 sack 1000-5000"));
+}
+
 /// The ACK of a FIN beyond a hole is withheld as that of the data it comes with.
 #[test]
 fn a_fin_beyond_a_hole_draws_no_ack_of_its_own() {

@@ -1,6 +1,7 @@
 //! Rules of Linux's sender, and PAWS.
 
 use super::loss::recovering;
+use super::seams::{external, reports};
 use super::*;
 
 fn linux(kind: RecoveryKind) -> TcpConfig {
@@ -202,6 +203,20 @@ fn a_loss_of_what_was_sent_after_an_echo_reduces_the_window_again() {
     assert_eq!((after(true), after(false)), (2500, 5000));
 }
 
+/// A script in which twelve segments are sent, and three duplicate ACKs lead to the repair of the first, at 0.12.
+fn three_duplicates() -> String {
+    format!(
+        "0 write 12000
+         {}0.1 < ack 0
+         0.1 > data 10000-11000
+         0.11 < ack 0
+         0.11 > data 11000-12000
+         0.12 < ack 0
+         0.12 > data 0-1000\n",
+        sends("0", 0..10_000)
+    )
+}
+
 /// `tcp_add_reno_sack`, `tcp_newreno_mark_lost`: without SACK, each duplicate ACK counts as an arrival, and the third marks the
 /// first segment as lost, which is then repaired. A partial ACK takes from the arrivals what it acknowledges beyond the hole,
 /// and marks the next segment.
@@ -209,23 +224,22 @@ fn a_loss_of_what_was_sent_after_an_echo_reduces_the_window_again() {
 fn without_sack_linux_counts_arrivals_by_duplicate_acks() {
     let cfg = TcpConfig { sack: false, limited_transmit: true, ..linux(RecoveryKind::Rack) };
     let counts = |more: &str| {
-        let script = format!(
-            "0 write 12000
-             {}0.1 < ack 0
-             0.1 > data 10000-11000
-             0.11 < ack 0
-             0.11 > data 11000-12000
-             0.12 < ack 0
-             0.12 > data 0-1000
-             {more}",
-            sends("0", 0..10_000)
-        );
+        let script = three_duplicates() + more;
         let info = client(&cfg, &script).info(&cfg);
         (info.state, info.sacked, info.lost, info.retransmitted)
     };
     assert_eq!(counts(""), (CongestionState::Recovery, 3, 1, Some(1)));
     assert_eq!(counts("0.13 < ack 0"), (CongestionState::Recovery, 4, 1, Some(1)));
     assert_eq!(counts("0.2 < ack 3000"), (CongestionState::Recovery, 1, 1, Some(0)));
+}
+
+/// `tcp_add_reno_sack`, `tcp_remove_reno_sacks`: without SACK three duplicate ACKs have delivered three packets, so an ACK of
+/// three delivers one more, the repair, which was sent 0.08 s ago, when the third was delivered.
+#[test]
+fn without_sack_an_arrival_that_a_duplicate_ack_reported_is_not_delivered_again() {
+    let cfg = external(TcpConfig { sack: false, limited_transmit: true, ..linux(RecoveryKind::Rack) });
+    let rate = reports(&cfg, &(three_duplicates() + "0.2 < ack 3000")).last().unwrap().rate.unwrap();
+    assert_eq!((rate.delivered_packets, rate.ack_elapsed), (1, Time::from_millis(80)));
 }
 
 /// `tcp_dsack_seen`: what arrived twice counts as delivered once more, so that after a timeout the window opens by it, too.
