@@ -12,6 +12,7 @@ import pytest
 
 import cwndlab
 from cwndlab import Dumbbell, Flow, OutputError, Run, Study, StudyError, metrics
+from cwndlab.base import watch
 from cwndlab.cli import app
 from cwndlab.metrics import _declared
 from cwndlab.runs.work import MeasuredRuns
@@ -165,6 +166,21 @@ def test_whatever_a_metric_does_fails_its_run_alone(
     result = cwndlab.run("own.toml", threads=1, replicates=2)
     assert [failure.replicate for failure in result.failures] == [0, 1]
     assert all(re.search(reason, failure.reason) for failure in result.failures)
+
+
+@pytest.mark.parametrize(
+    ("given", "limit"),
+    [(None, 5.0), ("", 5.0), ("soon", 5.0), ("0", 5.0), ("-1", 5.0), ("0.25", 0.25), ("60", 60.0)],
+)
+def test_a_call_may_take_five_seconds_or_as_long_as_the_variable_says(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, limit: float
+) -> None:
+    monkeypatch.delenv("CWNDLAB_CALL_LIMIT_S", raising=False)
+    if given is not None:
+        monkeypatch.setenv("CWNDLAB_CALL_LIMIT_S", given)
+    assert watch.limit_s() == limit
+    message = f"has not returned for {limit:g} s; if it needs longer, set CWNDLAB_CALL_LIMIT_S"
+    assert message in str(watch.CallTimeout())
 
 
 def test_a_metric_of_kept_records_that_does_not_return_ends(

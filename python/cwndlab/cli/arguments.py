@@ -262,7 +262,7 @@ def parse_limits(given: list[str] | None, backend: str) -> list[str]:
 
 def several_kernels(options: RunOptions) -> tuple[RunOptions, list[str]]:
     """The options without a list of kernels (`--kernel 6.12,7.3`), and the list as a change of the study."""
-    if options.backend != "linux-virtual" or options.kernel is None or "," not in options.kernel:
+    if options.kernel is None or "," not in options.kernel:
         return options, []
     return replace(options, kernel=None), [f"run.kernel={options.kernel}"]
 
