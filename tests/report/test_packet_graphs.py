@@ -235,3 +235,45 @@ def test_panels_share_the_time_of_the_longest(monkeypatch: pytest.MonkeyPatch) -
     assert scale() == [0.0, 4.0]
     assert scale(start="1s", until="3s") == [1.0, 3.0]
     assert scale(until="9s") == [0.0, 4.0]
+
+
+def _sequence(
+    monkeypatch: pytest.MonkeyPatch, *panels: list[tuple[float, str, int]], **keys: Any
+) -> tuple[dict[str, list[Any]], str, str]:
+    """The rows, the scales and the words of a time-sequence graph with these events in its panels."""
+    recorded = [(f"cell{n}", f"panel {n}", events) for n, events in enumerate(panels)]
+    monkeypatch.setattr(graphs, "_records", lambda *_: recorded)
+    names = ("time", "event", "segment")
+    monkeypatch.setattr(
+        graphs, "time_sequence_rows", lambda events, *_: [dict(zip(names, e, strict=True)) for e in events]
+    )
+    spec, rows, words = graphs.draw_sequence(figure("time-sequence", **keys), LINKS)
+    found = {name: [tuple(row[key] for key in names) for row in panel] for name, panel in rows.items()}
+    scales = re.findall(r"'domain': (\[[\d., ]+\]), 'nice': False", str(spec))
+    return found, " ".join(dict.fromkeys(scales)), words
+
+
+def test_a_windows_edge_is_drawn_where_it_is_near_the_packets_of_any_panel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    near = [(0.1, "send", 2), (0.3, "window", 8), (0.2, "window", 12)]
+    far = [(0.1, "send", 7), (0.2, "ack", 3), (0.2, "window", 9), (0.3, "window", 20)]
+    rows, scales, words = _sequence(monkeypatch, near, far)
+    assert [row for row in rows["panel0"] if row[1] == "window"] == [(0.3, "window", 8), (0.2, "window", 12)]
+    assert [row[1] for row in rows["panel1"]] == ["ack", "send"]  # in drawing order
+    assert scales == "[0.0, 0.3] [1, 8]"
+    assert words == "time-sequence graph: packet number against time for window, ack, send"
+    alone = _sequence(monkeypatch, [(0.1, "window", 1)])
+    assert alone[:2] == ({"panel0": [(0.1, "window", 1)]}, "[0.0, 0.1] [0, 1]")
+
+
+def test_a_time_sequence_graph_has_the_times_that_are_given_and_no_packet_below_0(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events = [(1.5, "retransmit", 0), (2.5, "drop", 4)]
+    assert _sequence(monkeypatch, events, until="4s")[1] == "[0.0, 4.0] [0, 5]"
+    assert _sequence(monkeypatch, events, start="1s")[1] == "[1.0, 2.5] [0, 5]"
+    with pytest.raises(StudyError, match="no packets of connection 0 from 1 to 4 s were recorded"):
+        _sequence(monkeypatch, [], start="1s", until="4s")
+    with pytest.raises(StudyError, match="no packets of connection 3 from 0 to inf s"):
+        _sequence(monkeypatch, [], connection=3)

@@ -121,7 +121,7 @@ def draw_windows(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[R
         ssthresh = columns["ssthresh_bytes"][mine].astype(np.float64)
         cwnd = columns["cwnd_bytes"][mine].astype(np.float64)
         # An ssthresh not yet set is missing (-1) or endless; drawn, it would flatten everything else.
-        ssthresh[(ssthresh < 0) | (ssthresh > 4 * max(1.0, float(cwnd.max(initial=1.0))))] = np.nan
+        ssthresh[(ssthresh < 0) | (ssthresh > 4 * cwnd.max(initial=0.0))] = np.nan
         lines = {"cwnd": cwnd / 1000, "ssthresh": ssthresh / 1000}
         panels.append(_Panel(title, "window (kB)", time, lines))
     return _against_time(spec, panels, _window(spec))
