@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,3 +108,92 @@ def test_trace_adds_a_figure_of_a_cell(tmp_path: Path) -> None:
     again = Study.load(out / "study.toml")
     assert [one.kind for one in again.outline.figures] == ["line", "line", "over-time"]
     assert series.restrict_to_run_cells(again.outline.figures[-1], cwndlab.open_results(out).results)[1] == ""
+
+
+def _by_hand(monkeypatch: pytest.MonkeyPatch, groups: dict[str, list[int]]) -> Any:
+    """A run of 1 s whose groups have these connections."""
+    monkeypatch.setattr(
+        over_time, "select_connections", lambda _, group: {"connection": np.array(groups[group], dtype=int)}
+    )
+    return SimpleNamespace(end_s=1.0)
+
+
+def _window_rows(*rows: tuple[float, int, bool, float]) -> Any:
+    """Records of windows: time (s), connection, whether of the client, and kB."""
+    time, connection, client, window = zip(*rows, strict=True)
+    return {
+        "time_ns": np.array(time) * 1e9,
+        "connection": np.array(connection),
+        "from_client": np.array(client),
+        "cwnd_bytes": np.array(window) * 1e3,
+    }
+
+
+def test_a_window_is_of_the_end_that_sends_from_time_0_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = _window_rows((0, 0, True, 4), (0, 0, False, 9), (0.5, 1, True, 3), (0.5, 0, True, 5.5))
+    view = _by_hand(monkeypatch, {"a": [0], "none": []})
+    ((panel, name, time, kb),) = over_time._windows(view, ["a", "none"], columns)
+    assert (panel, name, time.tolist(), kb.tolist()) == (over_time.WINDOW, "a", [0, 0.5], [4, 5.5])
+
+
+def test_several_windows_have_the_mean_of_those_that_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(over_time, "WIDTH", 11)  # a point each 0.1 s
+    columns = _window_rows(
+        (0.1, 0, True, 2),
+        (0.2, 1, True, 10),
+        (0.3, 0, True, 4),
+        (0.4, 1, True, 20),
+        (0.6, 0, True, 6),
+        (0.8, 1, True, 30),
+    )
+    view = _by_hand(monkeypatch, {"both": [0, 1, 2]})
+    ((panel, name, time, kb),) = over_time._windows(view, ["both"], columns)
+    assert (panel, name) == (over_time.WINDOW, "both")
+    assert time.tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+    assert kb.tolist() == [2, 6, 7, 12, 12, 13, 20, 30]
+
+
+def test_a_queue_is_of_one_link_from_time_0_on() -> None:
+    columns: Any = {
+        "time_ns": np.array([0, 1, 2, 2]) * 250_000_000,
+        "link": np.array([1, 0, 1, 0]),
+        "packets": np.array([3, 8, 5, 9]),
+    }
+    ((panel, name, time, packets),) = over_time._queue(columns, 1)
+    assert (panel, name) == (over_time.QUEUE, over_time.ALL)
+    assert (time.tolist(), packets.tolist()) == ([0, 0.5], [3, 5])
+
+
+def test_a_share_is_of_what_all_groups_delivered_and_the_last_lasts_to_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    up = {"a": [[10], [0], [30, 10]], "b": [[30], [0], [0]]}
+    monkeypatch.setattr(
+        over_time,
+        "select_connections",
+        lambda part, group: {"bytes_up": np.array(up[group][part]), "bytes_down": np.array([0.0])},
+    )
+    view: Any = SimpleNamespace(parts=lambda interval_s: range(3))
+    lines = list(over_time._share_lines(view, ["a", "b"], 0.5))
+    assert [(panel, name, list(time), list(own)) for panel, name, time, own in lines] == [
+        (over_time.SHARE, "a", [0, 0.5, 1, 1.5], [25, 0, 100, 100]),
+        (over_time.SHARE, "b", [0, 0.5, 1, 1.5], [75, 0, 0, 0]),
+    ]
+    assert list(over_time._share_lines(view, ["a"], 0.5)) == []
+
+
+@pytest.mark.parametrize(
+    ("replays", "says"),
+    [
+        ({}, "cell .*: its first replicate was not simulated again"),
+        ({"over-time": "no memory"}, "figures.time: cell .*: no memory"),
+    ],
+)
+def test_a_figure_without_its_run_says_why(
+    run: cwndlab.RunResult, replays: dict[str, str], says: str
+) -> None:
+    (spec,) = [figure for figure in run.study.outline.figures if figure.id == "time"]
+    (cell,) = over_time._cells(spec, run.results)
+    known: Any = {(cell, kind): why for kind, why in replays.items()}
+    with pytest.raises(StudyError, match=says):
+        over_time.draw(spec, replace(run.results, replays=known))

@@ -213,9 +213,9 @@ def test_queues_have_the_unit_of_their_average_and_no_average_that_is_always_0(
     rows, words = _drawn(monkeypatch, graphs.draw_queues, figure("queue"), columns)
     assert rows == {"panel0": [(1.0, "queue", 3.0)]}
     assert words == "queue (packets) against time: queue"
-    columns["average"] = np.array([1.5, 2.0, 2.5])
+    columns["average"] = np.array([0.5, 2.0, 2.5])
     rows, words = _drawn(monkeypatch, graphs.draw_queues, figure("queue"), columns)
-    assert rows == {"panel0": [(1.0, "queue", 3.0), (1.0, "average", 1.5)]}
+    assert rows == {"panel0": [(1.0, "queue", 3.0), (1.0, "average", 0.5)]}
 
 
 def test_panels_share_the_time_of_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
