@@ -109,6 +109,48 @@ def test_records_without_lengths_draw_their_events_alone() -> None:
     assert drawn(few) == [(0.001, "send", 7), (0.002, "ack", 7)]
 
 
+def _crowd(*more: dict[str, Any]) -> dict[str, Any]:
+    """2001 packets in the second from 3 to 4 s: by turns packet 5 and packet 15."""
+    sent = [{"time_ns": 3000 * MS + k * MS // 2, "segment": (5, 15)[k % 2], "len": 1000} for k in range(2001)]
+    return segments(*sorted([*sent, *more], key=lambda row: row["time_ns"]))
+
+
+def test_more_than_2000_events_are_one_for_each_kind_and_half_of_a_pixel() -> None:
+    rows = time_sequence_rows(_crowd(), ALL, 0, 2, 1)  # four steps of time, two of numbers
+    low, high = ([round(3 + k / 4 + after, 6) for k in range(4)] for after in (0, 0.0005))
+    assert [(row["time"], row["segment"]) for row in rows] == [
+        *(pair for a, b in zip(low, high, strict=True) for pair in ((a, 5), (b, 15))),
+        (4.0, 5),
+    ]
+    few = {name: column[:-1] for name, column in _crowd().items()}
+    assert len(time_sequence_rows(few, ALL, 0, 2, 1)) == 2000
+
+
+def test_events_of_one_pixel_are_told_apart_by_kind_and_by_where_a_block_begins() -> None:
+    reply = {"time_ns": 3000 * MS, "event": "dupack", "from_client": False, "segment": 5}
+    blocks = [[4000, 9000], [4000, 9200], [13_900, 15_000], [4000, 5000]]
+    acks = ({**reply, "ack": 5000, "window_bytes": edge, "sack": b} for edge, b in enumerate(blocks, 15_000))
+    rows = time_sequence_rows(_crowd(*acks), ALL, 0, 2, 1)
+    at_first = [
+        (row["event"], row["segment"], *filter(None, [row.get("from")])) for row in rows if row["time"] == 3
+    ]
+    # 9 and 10 are in different halves of the range from 5 to 15; what is outside of it is at its ends.
+    assert at_first == [
+        ("send", 5),
+        ("dupack", 5),
+        ("window", 20),
+        ("SACK", 9, 5),
+        ("SACK", 10, 5),
+        ("SACK", 15, 14),
+    ]
+
+
+def test_events_of_one_packet_number_need_no_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = _crowd()
+    columns["segment"][:] = 7
+    assert [row["time"] for row in time_sequence_rows(columns, ALL, 0, 2, 1)] == [3, 3.25, 3.5, 3.75, 4]
+
+
 def test_a_curve_keeps_the_first_lowest_highest_and_last_of_each_pixel() -> None:
     time = np.arange(17.0)
     values = np.array([5.0, 1, 9, 3, 4, 2, 6, 6, 7, 0, 8, 8, 1, 2, 3, 3, 4])
