@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cwndlab.apps.packets.trace_difference import Event, first_difference
+from cwndlab.apps.packets import traces
+from cwndlab.apps.packets.trace_difference import (
+    DEFAULT_TOLERANCE_S,
+    Event,
+    events_of_columns,
+    first_difference,
+    first_difference_of_stacks,
+)
 
 TOLERANCE_S = 0.002
 
@@ -86,3 +97,79 @@ def test_noise_within_the_tolerance_is_no_difference_and_a_lost_event_is_the_fir
         found = first_difference(a, b[:lost] + b[lost + 1 :], TOLERANCE_S)
         there = [event.time_s for event in (found.a, found.b) if event is not None]
         assert found.agree < len(a) and min(there) >= a[lost].time_s - TOLERANCE_S
+
+
+@pytest.mark.parametrize("kernel", ["a", "b"])
+@pytest.mark.parametrize("later_s", [-0.5, 0.5])
+def test_the_start_of_a_kernels_connection_is_left_out_and_said(
+    kernel: Literal["a", "b"], later_s: float
+) -> None:
+    a = [Event(0.1, "ack", 0), Event(1.0, "send", 1), Event(1.1, "ack", 1)]
+    b = [Event(1.0 + later_s, "send", 1), Event(1.1 + later_s, "ack", 1), Event(1.2 + later_s, "send", 2)]
+    found = first_difference_of_stacks(a, b, TOLERANCE_S, kernel)
+    assert (found.agree, found.a) == (2, None)
+    assert found.b is not None and found.b.time_s == pytest.approx(1.2)
+    word = "later" if (later_s > 0) == (kernel == "b") else "earlier"
+    assert found.start == f"the kernel's start 500.000 ms {word} left out"
+
+
+@pytest.mark.parametrize(
+    ("b", "agree"),
+    [
+        ([Event(1.002, "send", 1), Event(1.102, "send", 2)], 2),  # no later than the tolerance
+        ([Event(1.5, "send", 2), Event(1.6, "send", 1)], 0),  # begins with another packet
+        ([Event(1.5, "ack", 0), Event(1.5, "dupack", 0)], 0),  # has no data
+    ],
+)
+def test_starts_that_are_near_or_of_other_packets_stay(b: list[Event], agree: int) -> None:
+    a = [Event(0.9, "dupack", 0), Event(1.0, "send", 1), Event(1.1, "send", 2)]
+    found = first_difference_of_stacks(a, b, 0.0021, "b")
+    assert (found.agree, found.start) == (agree, "")
+
+
+def test_events_of_a_table_are_those_that_trace_shows_in_seconds() -> None:
+    columns = {
+        "time_ns": np.array([1_234_567_891, 2_000_000_000]),
+        "event": np.array(["send", "receive"]),
+        "segment": np.array([3, 3]),
+        "connection": np.array([2, 2]),
+    }
+    (event,) = events_of_columns(columns)
+    assert event == Event(1.234567891, "send", 3, 2) and str(event) == "1.234568 s send 3 (connection 2)"
+    assert str(Event(1.0, "ack", 2)) == "1.000000 s ack 2"
+    assert DEFAULT_TOLERANCE_S == 0.002
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "written"),
+    [
+        (0, "0.000000"),
+        (499, "0.000000"),
+        (500, "0.000001"),
+        (1_000_000_499, "1.000000"),
+        (61_000_001_500, "61.000002"),
+        (999_999_500, "1.000000"),
+    ],
+)
+def test_times_are_rounded_half_up_to_the_microsecond(time_ns: int, written: str) -> None:
+    assert traces.seconds(time_ns) == written
+
+
+def test_a_text_names_connections_only_if_it_has_several() -> None:
+    rows = [(1_500_000_000, "send", 1, 0), (1_600_000_000, "receive", 1, 1), (12_000_000_000, "dupack", 1, 0)]
+
+    def view(rows: list[tuple[int, str, int, int]]) -> Any:
+        columns = zip(("time_ns", "event", "segment", "connection"), zip(*rows, strict=True), strict=True)
+        table = {name: np.array(values) for name, values in columns}
+        return SimpleNamespace(columns=lambda name: {"segments": table}[name])
+
+    assert traces.TEXTS["text"](view(rows)) == (
+        "      1.500000  packet 1 is sent\n     12.000000  a duplicate ack arrives covering packet 1\n"
+    )
+    several = traces.TEXTS["text"](view([*rows, (13_000_000_000, "drop", 7, 4)])).splitlines()
+    assert [line[14:] for line in several] == [
+        "  packet 1 is sent  (connection 0)",
+        "  a duplicate ack arrives covering packet 1  (connection 0)",
+        "  packet 7 is dropped  (connection 4)",
+    ]
+    assert traces.TEXTS["csv"](view(rows)) == "time_s,event,segment\n1.500000,send,1\n12.000000,dupack,1\n"
