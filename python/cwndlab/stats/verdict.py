@@ -238,7 +238,7 @@ def _too_noisy(measured: Interval, margin: float) -> str:
     if needed > MOST:
         return f"too noisy to tell: not even {MOST:,} replicates would do"
     digits = max(1, math.floor(math.log10(needed)))
-    return f"too noisy to tell: about {math.ceil(round(needed, 1 - digits)):,} replicates would do"
+    return f"too noisy to tell: about {round(needed, 1 - digits):,.0f} replicates would do"
 
 
 def _keeps_trend(
