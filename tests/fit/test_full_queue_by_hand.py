@@ -84,8 +84,8 @@ def test_what_was_measured_longer_ago_than_six_packets_and_two_milliseconds_is_s
 
 @pytest.mark.parametrize(("gap_ms", "episodes"), [(16.6, 1), (16.7, 2)])
 def test_losses_up_to_sixteen_packets_apart_are_of_one_episode(gap_ms: float, episodes: int) -> None:
-    sent = [(0.0, 0), (0.01, 1), (0.01 + 1e-3 * gap_ms, 2), (0.2, 1), (0.2, 2)]
-    of = flow(sent, [(BASE + PACKET, 1), (0.3, 3)])
+    sent = [(0.0, 0), (0.002, 1), (0.01, 2), (0.01 + 1e-3 * gap_ms, 3), (0.2, 2), (0.2, 3)]
+    of = flow(sent, [(BASE + PACKET, 1), (BASE + PACKET + 0.002, 2), (0.3, 4)])
     assert queue_of(Deliveries(of), BASE, RATE).episodes == episodes
 
 
