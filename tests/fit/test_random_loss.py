@@ -12,8 +12,8 @@ from cwndlab.apps.fit.full_queue import QueueEstimates
 from cwndlab.apps.fit.random_loss import RandomLoss
 
 
-class Told:
-    """A source of gamma variates that are told, which notes the shapes and scales asked for."""
+class Given:
+    """A source of given gamma variates, which notes the shapes and scales asked for."""
 
     def __init__(self, *values: float) -> None:
         self.values = list(values)
@@ -99,24 +99,24 @@ def test_an_interval_averages_over_the_nodes() -> None:
 
 
 def test_a_draw_is_a_gamma_variate_less_the_spurious_losses_and_never_negative() -> None:
-    plain = Told(0.0125)
+    plain = Given(0.0125)
     assert RandomLoss(12, 1000).draw(plain) == 0.0125  # type: ignore[arg-type]
     assert plain.asked == [(12.5, 0.001)]
-    assert RandomLoss(1, 1).draw(Told(3.0)) == 1.0  # type: ignore[arg-type]
-    again = Told(0.003, 0.004)  # the first is less than what is spurious, the second is as much
+    assert RandomLoss(1, 1).draw(Given(3.0)) == 1.0  # type: ignore[arg-type]
+    again = Given(0.003, 0.004)  # the first is less than what is spurious, the second is as much
     assert RandomLoss(12, 1000, 0.004).draw(again) == 0.0  # type: ignore[arg-type]
     assert len(again.asked) == 2
-    scattered = Told(0.003, 0.002, 0.001, 0.009)  # spurious, losses, spurious, losses
+    scattered = Given(0.003, 0.002, 0.001, 0.009)  # spurious, losses, spurious, losses
     found = RandomLoss(12, 1000, 0.004, 0.002).draw(scattered)  # type: ignore[arg-type]
     assert found == pytest.approx(0.008)
     assert scattered.asked == [pytest.approx((4.0, 0.001)), (12.5, 0.001)] * 2
 
 
 def test_no_losses_need_no_draw_and_a_thousand_negative_ones_end_it() -> None:
-    none = Told(1.0)
+    none = Given(1.0)
     assert RandomLoss(0, 1000).draw(none) == 0.0 and none.asked == []  # type: ignore[arg-type]
-    assert RandomLoss(1, 1000).draw(Told(0.5)) == 0.5  # type: ignore[arg-type]
-    negative = Told(0.001)
+    assert RandomLoss(1, 1000).draw(Given(0.5)) == 0.5  # type: ignore[arg-type]
+    negative = Given(0.001)
     assert RandomLoss(1, 1000, 0.002).draw(negative) == 0.0  # type: ignore[arg-type]
     assert len(negative.asked) == 1000
 

@@ -164,6 +164,18 @@ def test_a_window_below_half_of_its_largest_shows_a_slow_reader() -> None:
     assert reasons(transfer([100_000] * 99 + [49_999])) == [], "1 % may be"
 
 
+@pytest.mark.parametrize(("pause_ms", "words"), [(68, ""), (73, "for 16 % of the"), (400, "for 50 % of the")])
+def test_an_application_that_pauses_holds_the_sender_back(pause_ms: int, words: str) -> None:
+    """Twice by so much, of 818 ms and twice as much; 2 ms more lie between any two segments."""
+    made = transfer([10**6])
+    for packet in made.packets:
+        number = packet.seq // 1000 if packet.out else packet.ack // 1000 - 1
+        packet.time_ns += ((number >= 100) + (number >= 300)) * pause_ms * MS
+    found = reasons(made)
+    assert [reason for reason, _ in found] == (["held-back"] if words else [])
+    assert not words or (words in found[0][1] and "the application had nothing to send" in found[0][1])
+
+
 def test_the_share_of_full_windows_is_of_acknowledgments_after_which_no_segment_fits() -> None:
     """Two segments are under way until the next acknowledgment, and a third may fit in."""
     sent = [(0.0, 0), (0.1, 1), (0.3, 2), (0.4, 3)]

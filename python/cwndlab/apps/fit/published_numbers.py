@@ -185,10 +185,10 @@ def floor_of(numbers: Sequence[Number], variances: Sequence[float]) -> tuple[flo
         made = []
         for number in numbers:
             step = 2 * number.rounding
-            one = float(number.runs[k])
-            value = round(one / step) * step if step > 0 and not math.isnan(one) else one
-            rest = np.delete(number.runs, k)
-            estimate = float(np.nanmean(rest)) if not np.isnan(rest).all() else math.nan
+            one = float(np.nan_to_num(number.runs[k]))
+            value = round(one / step) * step if step > 0 else one
+            rest, known = np.delete(number.runs, k), not math.isnan(number.runs[k])
+            estimate = float(np.nanmean(rest)) if known and not np.isnan(rest).all() else math.nan
             made.append(number._replace(published=value, published_runs=1, estimate=estimate, runs=rest))
         found.append(mean_distance(block_distances(made, variances)))
     return float(np.median(found)), float(max(found))
