@@ -67,17 +67,17 @@ def _limits_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
 def _ranks_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
     """A sentence on which subject is most often better, and which most often worse, than all others."""
     first, last = Counter[str](), Counter[str]()
-    ranked = 0
-    for row in (row for card in cards for row in card.rows):
-        ranks = {name: rank for name in subjects if (rank := row.rank(name))}
-        ranked += len(ranks) > 1
+    rows = [row for card in cards for row in card.rows]
+    found = [{name: rank for name in subjects if (rank := row.rank(name))} for row in rows]
+    ranked = [ranks for ranks in found if len(ranks) > 1]
+    for ranks in ranked:
         first.update(name for name, (_, worst, _) in ranks.items() if worst == 1)
         last.update(name for name, (best, _, count) in ranks.items() if best == count)
     parts = [
-        f"{join_words([name for name in found if found[name] == most])} is most often {word} than all "
-        f"others, in {most} of {count_text(ranked, 'row')}."
-        for found, word in ((first, "better"), (last, "worse"))
-        if (most := max(found.values(), default=0))
+        f"{join_words([name for name in times if times[name] == most])} is most often {word} than all "
+        f"others, in {most} of {count_text(len(ranked), 'row')}."
+        for times, word in ((first, "better"), (last, "worse"))
+        if (most := max(times.values(), default=0))
     ]
     return " ".join(parts)
 
