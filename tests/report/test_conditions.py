@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import tomllib
 
+import pytest
+
 from cwndlab.apps.headline.conditions import network_words
+
+FLOW = "cubic (mss 536, sack off, with outages)"
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -165,3 +169,104 @@ def test_ipv6_is_named() -> None:
     study = '[dumbbell]\nrate = "1Mbps"\nrtt = "9ms"\nflows = [{ cc = "reno" }]\n[run]\nnetwork = "%s"'
     assert words(study % "ipv6")[-1] == "IPv6"
     assert "IPv6" not in words(study % "ipv4")
+
+
+@pytest.mark.parametrize(
+    ("flows", "text"),
+    [
+        ([{}, {}], "2 × cubic"),
+        ([{"count": [1, 2]}, {"cc": "cubic"}], "2 × cubic"),
+        ([{"count": 3}, {"count": 2, "cc": "reno"}, {}], "4 × cubic and 2 × reno"),
+        ([{"count": 0}, {"cc": "reno"}], "reno"),
+        ([{"cc": "$law"}, {"cc": ["reno", "bbr1"]}, {"cc": "bbr1"}], "bbr1"),
+        ([{"stack": "noq", "cc": "$law"}], "noq"),
+        ([{"cc": "$law", "bytes": "5MB"}], ""),
+        ([{"name": "a", "cc": "$law", "bytes": "5MB"}], "a (bytes 5 MB)"),
+        ([{"down": [["1s", "2s"]], "bytes": [1, 2], "tcp": {"mss": 536, "sack": False}}], FLOW),
+        ([{"app": {"object": "30kB"}}, {"app": "bulk"}], "cubic (application) and cubic"),
+    ],
+)
+def test_flows_of_one_name_are_counted_together(flows: list[dict[str, object]], text: str) -> None:
+    assert network_words({"dumbbell": {"flows": flows}}) == ("drop-tail", text)[: 1 + bool(text)]
+
+
+@pytest.mark.parametrize(
+    ("section", "text"),
+    [
+        ({"preset": "lte", "queue": "pie"}, "preset lte, pie"),
+        ({"queue": ["red", "pie"]}, ""),
+        ({"rate": "5Mbps", "rtt": "= 2 * n"}, "5 Mbps, drop-tail"),
+        ({"down": [["1s", "2s"], ["3s", "4s"]]}, "drop-tail, down in 2 intervals"),
+        ({"loss": ["1%", "2%"], "ack_loss": "1%"}, "drop-tail, ack loss 1%"),
+        ({"buffer": 0.5}, "drop-tail, buffer 0.5 BDP"),
+        ({"buffer": "90kB"}, "drop-tail, buffer 90 kB"),
+        ({"buffer": "{n}kB"}, "drop-tail"),
+        ({"buffer": [1, 2]}, "drop-tail"),
+        ({"queue": {"kind": "red", "ecn": True, "limit": "9pkt"}}, "red (ecn on, limit 9 pkt)"),
+        ({"queue": {"kind": "pie", "target": "$t"}}, ""),
+        ({"rate": {"between": "1Mbps"}}, "between 1 Mbps, drop-tail"),
+    ],
+)
+def test_a_key_of_the_network_is_named_unless_it_varies(section: dict[str, object], text: str) -> None:
+    assert ", ".join(network_words({"dumbbell": section})) == text
+
+
+def test_an_axis_that_sets_nothing_names_no_key_and_those_after_it_do() -> None:
+    axes = {"a": 3, "iw": {"values": [1, 2]}, "law": {"sets": ["dumbbell.rtt", "dumbbell.buffer"]}}
+    section = {"rate": "1Mbps", "rtt": "9ms", "buffer": 2}
+    assert network_words({"dumbbell": section, "axes": axes}) == (
+        "1 Mbps, rtt by law, drop-tail, buffer by law",
+    )
+    full = {"links": {"a": {"rate": "1Mbps", "forward": {"delay": "2ms", "rate": "9Mbps"}}}}
+    sets = {"speed": {"sets": "topology.links.a.rate"}, "d": {"sets": "topology.links.a.forward.delay"}}
+    assert network_words({"topology": full, "axes": sets}) == (
+        "a: rate by speed, forward delay by d, forward rate 9 Mbps",
+    )
+
+
+def test_each_direction_of_a_link_is_named() -> None:
+    link = {
+        "delay": "5ms",
+        "mtu": "1500B",
+        "queue": "codel",
+        "forward": {"rate": "2Mbps", "queue": ["red", "pie"]},
+        "reverse": {"rate": "1Mbps", "queue": {"kind": "pie", "target": "5ms"}},
+        "impairments": [{"kind": "loss", "rate": "1%"}, {"kind": "jitter", "max": "$jitter"}],
+    }
+    assert network_words({"topology": {"links": [link | {"name": "neck"}, {"name": "b"}, {}]}}) == (
+        "neck: 5 ms, codel, loss (rate 1%), jitter, forward rate 2 Mbps, reverse rate 1 Mbps, "
+        "reverse queue pie (target 5 ms), b, link",
+    )
+
+
+def test_up_to_three_links_are_listed_and_up_to_four_kinds_of_traffic() -> None:
+    def network(count: int) -> tuple[str, ...]:
+        links = {f"l{k}": {"rate": "1Gbps"} for k in range(count)}
+        traffic = [{"name": name} for name in "abcde"[:count]] + [{"kind": "bulk"}]
+        return network_words({"topology": {"links": links}, "traffic": traffic})
+
+    assert network(3) == ("l0: 1 Gbps, l1: 1 Gbps, l2: 1 Gbps", "a, b and c")
+    assert network(4) == ("4 links", "a, b, c and d")
+    assert network(5) == ("5 links", "5 kinds of traffic")
+    assert network(0) == ()
+
+
+def test_of_four_links_with_a_queue_none_is_named_and_of_three_all_are() -> None:
+    def network(queues: int) -> str:
+        links = [{"name": f"l{k}", "queue": "red"} if k < queues else {"name": "x"} for k in range(5)]
+        return network_words({"topology": {"links": links}})[0]
+
+    assert network(3) == "l0: red, l1: red, l2: red, 2 other links"
+    assert network(4) == "5 links"
+
+
+def test_the_knobs_of_tcp_are_named_and_its_groups_are_not() -> None:
+    tcp = {
+        "groups": {"a": {}},
+        "defaults": {},
+        "sack": False,
+        "init_cwnd": [1, 2],
+        "mss": "$m",
+        "rto_min": "1s",
+    }
+    assert network_words({"tcp": tcp}) == ("sack off, rto min 1 s",)

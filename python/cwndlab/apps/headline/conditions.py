@@ -116,7 +116,7 @@ def _flows(section: Mapping[str, Any]) -> Iterator[str]:
         if key == "cross":
             name = f"{name or 'flow'} at each bottleneck"
         count = flow.get("count", 1)
-        if name:
+        if name and count:
             names[name] = names.get(name, 0) + (count if isinstance(count, int) else 1)
     if names:
         yield join_words([f"{count} × {name}" if count > 1 else name for name, count in names.items()])
