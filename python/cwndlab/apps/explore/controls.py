@@ -18,9 +18,9 @@ from cwndlab.base.errors import StudyError
 from cwndlab.plan.plan import Cell, make_plan, rebuild
 from cwndlab.records.run_view import bottleneck
 from cwndlab.study import schema
-from cwndlab.study.building import SHORT
 from cwndlab.study.document import Document, is_short
 from cwndlab.study.resolve import references
+from cwndlab.study.shorthand import NETWORKS
 from cwndlab.study.study_spec import StudySpec, assignments
 from cwndlab.study.values import label, same_value, text
 
@@ -156,7 +156,7 @@ def derive_study(study: StudySpec) -> Explored:
     raw, groups = _derive(study, start)
     derived = rebuild(study, Document(study.name, raw, file=study.file))
     axes = dict(start.axes)
-    if any(name in raw for name in SHORT):  # a list in a short form is an axis of every cell
+    if any(name in raw for name in NETWORKS):  # a list in a short form is an axis of every cell
         axes = {name: axes.get(name, axis.names[0]) for name, axis in derived.outline.axes.items()}
         new = [name for name in derived.outline.axes if name not in start.axes]
         groups = {name: "tcp" if name.endswith("cc") else "network" for name in new}
@@ -194,7 +194,7 @@ def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, st
     for key in DROPPED:
         raw.pop(key, None)
     groups: dict[str, str] = {}
-    for name in SHORT:
+    for name in NETWORKS:
         if name in raw:
             vary_short_form(raw[name], tuple(study.laws))
             raw["axes"] = {**raw.get("axes", {})}
