@@ -63,6 +63,13 @@ def test_few_runs_are_not_adjusted_nor_those_without_a_control_that_varies() -> 
     assert adjust(np.full(len(y), 3.0), [x], ANY) is None
 
 
+def test_controls_must_leave_one_degree_of_freedom() -> None:
+    n = FEWEST_ADJUSTED
+    y, *controls = np.random.default_rng(5).normal(0.0, 1.0, (n, n))
+    assert adjust(y, controls[: n - 2], ANY) is not None
+    assert adjust(y, controls, ANY) is None
+
+
 def test_a_control_that_says_the_same_as_another_counts_once() -> None:
     y, x = runs(np.random.default_rng(4), 15)
     once, twice = adjust(y, [x], ANY), adjust(y, [x, 5.0 - 3.0 * x], ANY)

@@ -307,7 +307,8 @@ def test_what_is_wrong_is_named_with_its_place(expression: str, column: int, say
         judge_claims([claim(expression)], WEB)
     assert raised.value.key == "claims.c.assert"
     assert says in str(raised.value)
-    assert f"(column {column}," in str(raised.value)
+    rest = expression[column - 1 :][:24]
+    assert f"(column {column}, {f'at {rest!r}' if rest else 'at the end'})" in str(raised.value)
 
 
 @pytest.mark.parametrize("before", ["", "(", "((", "1 < 2 and (", "1  < 2 and ("])

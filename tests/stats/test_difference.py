@@ -62,6 +62,21 @@ def test_significant_differences_come_first_by_size() -> None:
     assert [one.quantity for one in compare_datasets(a, b).moved] == ["large", "small", "none"]
 
 
+def test_only_what_both_datasets_have_is_compared_and_cells_of_one_are_listed() -> None:
+    def cells(names: str, **quantities: float) -> Results:
+        data = {(cell, name): [value] for cell in names for name, value in quantities.items()}
+        return make_results(
+            tuple(CellInfo(cell, {}) for cell in names),
+            dict.fromkeys(quantities, "s"),
+            data,
+            deterministic=names,
+        )
+
+    found = compare_datasets(cells("zax", delay=1.0, mine=2.0), cells("ycba", delay=1.0, yours=2.0))
+    assert [(one.cell, one.quantity) for one in found.numbers] == [("a", "delay")]
+    assert (found.only_a, found.only_b) == (["x", "z"], ["b", "c", "y"])
+
+
 @pytest.mark.parametrize(
     ("kind", "none", "larger"), [("difference", 0.0, 2.0), ("ratio", 1.0, 2.0), ("increase", 0.0, 100.0)]
 )

@@ -142,7 +142,7 @@ def _inner(tree: ast.expr) -> ast.expr:
     if isinstance(node, ast.Compare) and isinstance(node.left, ast.Call):
         node = node.left
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        if node.func.id in ("all", "any", "count", "share") and len(node.args) == 1:
+        if node.func.id in ("all", "any", "count", "share"):
             return node.args[0]
     return tree
 
