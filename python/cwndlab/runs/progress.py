@@ -148,10 +148,12 @@ class Bar(Shown):
 
     def draw(self) -> None:
         """Redraws the bar."""
-        from rich.filesize import decimal
+        from rich.filesize import pick_unit_and_suffix
 
         cells = f"{self.finished}/{self.cells}"
-        rate = decimal(int(self.packets / max(time.monotonic() - self.began, 1e-9))).replace("B", "packets/s")
+        per_s = self.packets / max(time.monotonic() - self.began, 1e-9)
+        unit, prefix = pick_unit_and_suffix(int(per_s), ["", "k", "M", "G"], 1000)
+        rate = f"{per_s / unit:.1f} {prefix}packets/s"
         self._bar.update(
             self._task, completed=self.share * self.total, total=self.total, cells=cells, rate=rate
         )
