@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+from _pytest.approx import ApproxScalar
 from users import User
 
 import cwndlab
@@ -20,6 +21,8 @@ from cwndlab_linux import kernel_doctor as doctor
 from cwndlab_linux.router_program import find_router
 from cwndlab_linux.virtual import doctor as virtual_doctor
 
+# Numbers agree to rounding unless a test states a tolerance: with pytest's 1e-6, a wrong 1e9 would pass.
+ApproxScalar.DEFAULT_RELATIVE_TOLERANCE = 1e-11
 # As for the other tests (tests/conftest.py).
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -29,6 +29,11 @@ LISTS = {
 }
 #: Metrics with an expectation of 0 in every cell, for which others can be adjusted.
 CENTRED = {"excess_bytes", "excess_losses", "excess_pauses"}
+#: Metrics between 0 and 1. Of the others, all but those of `CENTRED` are 0 at least, and have no upper limit.
+SHARES = {
+    *("datagram_loss", "drop_rate", "jain_index", "largest_rate_cut", "link_utilization", "loss_rate"),
+    *("red_region", "retransmission_rate", "share", "synchronization", "timeout_share"),
+}
 #: What an option is if a study leaves it out.
 DEFAULTS: dict[str, dict[str, object]] = {
     "completion_time": {"kind": "file", "at_least": 0},
@@ -68,8 +73,9 @@ def test_counts_lists_and_excesses_are_those_named() -> None:
     assert {name for name, one in known.items() if one.range.count} == COUNTS
     assert {name for name, one in known.items() if one.many} == LISTS
     assert {name for name, one in known.items() if one.centred} == CENTRED
-    shares = {name for name, one in known.items() if one.range == Range(0.0, 1.0)}
-    assert {"share", "jain_index", "link_utilization", "loss_rate", "red_region", "timeout_share"} <= shares
+    for name, one in known.items():
+        expected = (-math.inf if name in CENTRED else 0, 1 if name in SHARES else math.inf)
+        assert (one.range.low, one.range.high) == expected, name
     assert {name: dict(one.ranges) for name, one in known.items() if one.ranges} == {
         "congestion_signals": {"per_megabyte": Range(0.0)},
         "unfinished_pages": {"share": Range(0.0, 1.0)},
@@ -80,7 +86,9 @@ def test_counts_lists_and_excesses_are_those_named() -> None:
 def test_options_have_the_defaults_that_studies_rely_on() -> None:
     found: dict[str, dict[str, object]] = {}
     for name, one in metrics.built_in().items():
-        parameters = inspect.signature(one.measure).parameters.values()
+        run, *parameters = inspect.signature(one.measure).parameters.values()
+        assert run.kind is run.POSITIONAL_OR_KEYWORD, name
+        assert all(p.kind is p.KEYWORD_ONLY for p in parameters), name
         stated = {p.name: p.default for p in parameters if p.default not in (None, p.empty)}
         if stated:
             found[name] = stated

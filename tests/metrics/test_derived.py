@@ -56,6 +56,18 @@ def test_a_quotient_by_nothing_is_not_measured(monkeypatch: pytest.MonkeyPatch, 
     assert math.isnan(found["c"])
 
 
+def test_a_quotient_of_numbers_or_lists_may_be_a_percentage(monkeypatch: pytest.MonkeyPatch) -> None:
+    for returned, share in ((6.0, 300.0), ([6.0, 9.0], [300.0, 450.0])):
+        other = 2.0 if isinstance(returned, float) else [2.0, 2.0]
+        found = measured(
+            monkeypatch,
+            {"goodput": returned, "throughput": other},
+            *by_metric(a="goodput", b="throughput"),
+            {"name": "c", "derived": "a / b", "unit": "%"},
+        )
+        assert found["c"] == share
+
+
 def test_lists_are_combined_item_by_item(monkeypatch: pytest.MonkeyPatch) -> None:
     returned = {"goodput": np.array([6.0, 9.0]), "throughput": [2.0, 3.0]}
     found = measured(

@@ -70,6 +70,14 @@ def test_what_is_beyond_a_size_is_what_the_quantiles_have_there(
         assert part == pytest.approx(float(np.mean(above)), rel=0.004, abs=0.01)
 
 
+@pytest.mark.parametrize("at", [0.02, 0.5, 0.9])
+def test_pauses_of_less_than_a_second_have_what_is_beyond_them(at: float) -> None:
+    pause = stats.lognorm(0.5, scale=0.4)
+    share, part = _beyond({"kind": "lognormal", "median": 0.4, "sigma": 0.5}, at)
+    assert share == pytest.approx(pause.sf(at))
+    assert part == pytest.approx(pause.expect(lb=at), rel=1e-7)
+
+
 @pytest.mark.parametrize("at", [20.0, 30.0, 200.0])
 def test_a_size_at_the_limit_is_not_beyond_it(at: float) -> None:
     for given in (

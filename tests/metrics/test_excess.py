@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,3 +172,20 @@ def _draw(written: dict[str, object], rng: np.random.Generator, n: int) -> np.nd
 def test_fixed_values_have_no_excess() -> None:
     assert drawn.expectation({"kind": "fixed", "value": 5.0}) == 5.0
     assert drawn.expectation_beyond({"kind": "fixed", "value": 5.0}, 9.0) == 9.0
+
+
+@pytest.mark.parametrize("other", ["drop-every", "drop-nth", "duplicate", "gilbert-elliott", "reorder"])
+def test_only_next_to_jitter_are_losses_compared_with_what_is_expected(other: str) -> None:
+    counters = {"link": [0], "arrivals": [100], "drops_loss": [12]}
+    lost = {"kind": "bernoulli", "p": 0.1}
+
+    def excess(*impairments: dict[str, Any]) -> float:
+        run: Any = SimpleNamespace(
+            scenario={"links": [{"impairments": impairments}]},
+            link=lambda name: 0,
+            columns=lambda table: {name: np.array(column) for name, column in counters.items()},
+        )
+        return float(metrics.get("excess_losses").measure(run))
+
+    assert excess({"kind": "jitter"}, lost) == pytest.approx(2.0)
+    assert excess(lost, {"kind": other}) == excess({"kind": "jitter"}) == excess() == 0

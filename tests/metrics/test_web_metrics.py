@@ -92,6 +92,7 @@ def test_per_client_medians_weigh_every_client_alike() -> None:
     rows = objects([(0, "page", 0.0, d, 1) for d in (1.0, 2.0, 3.0)] + [(1, "page", 0.0, 10.0, 1)])
     assert measure("median_delay", Run(objects=rows), pool="client") == pytest.approx(6.0)
     assert measure("median_delay", Run(objects=rows), pool="all") == pytest.approx(2.5)
+    assert math.isnan(measure("median_delay", Run(objects=objects([])), pool="client"))
 
 
 def test_pages_that_began_in_the_warm_up_are_left_out() -> None:

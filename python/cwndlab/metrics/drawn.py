@@ -219,9 +219,7 @@ def _lognormal_beyond(median: float, sigma: float, most: float, at: float) -> tu
 
     def above(x: float, shift: float) -> float:
         """P(Z > z - shift) of a standard normal Z, with z = ln(x / median) / sigma."""
-        if x <= 0.0 or math.isinf(x):
-            return 1.0 if x <= 0.0 else 0.0
-        return 0.5 * math.erfc((math.log(x / median) / sigma - shift) / math.sqrt(2.0))
+        return 0.5 * math.erfc((math.log(x / median) / sigma - shift) / math.sqrt(2.0)) if x > 0.0 else 1.0
 
     whole = median * math.exp(sigma * sigma / 2.0)
     moved = most * above(most, 0.0) if math.isfinite(most) else 0.0
