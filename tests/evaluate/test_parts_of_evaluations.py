@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import typer
 from scipy import stats
+from typer.testing import CliRunner
 from written_rows import around, card, criterion, row
 
 import synthetic
@@ -20,6 +21,7 @@ from cwndlab.apps.evaluate import command, evaluation, pack, subjects
 from cwndlab.apps.evaluate.runs_wanted import _runs, runs_text, runs_to_decide, runs_to_differ
 from cwndlab.apps.evaluate.scorecard import ThresholdOutcome
 from cwndlab.base.errors import StudyError
+from cwndlab.cli.registry import command_line
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.stats.expression import Evaluator
 from cwndlab.stats.field import Field
@@ -394,3 +396,54 @@ def test_the_time_that_is_left_is_estimated_from_the_bits_that_were_sent(
     now[0] = 190.0
     whole.finish(second, 12)
     assert str(whole) == "study 4 of 3, about 0.1 s left"
+
+
+def test_the_command_evaluates_what_it_is_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[Any] = []
+
+    def evaluate(packs: Any, wanted: Any, out: Path, options: RunOptions, **more: Any) -> Any:
+        asked.append(
+            (
+                [(one.name, len(one.file.criteria)) for one in packs],
+                [one.name for one in wanted],
+                out,
+                (options.backend, options.stack, options.kernel, options.replicates),
+                more["changes"],
+            )
+        )
+        out.mkdir(exist_ok=True)
+        (out / "scorecard.json").write_text('{"format": 1}', encoding="utf-8")
+        with more["progress"]("a study"):
+            return evaluated()
+
+    monkeypatch.setattr(evaluation, "evaluate", evaluate)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> Any:
+        return CliRunner().invoke(command_line(), ["evaluate", *words])
+
+    result = run("--queue", "codel", "--queue", "pie", "--set", "run.duration=9s")
+    assert result.exit_code == 0 and result.stderr == "a study\n"
+    assert result.stdout.startswith("first, a: 2 met") and "scorecard: out" in result.stdout
+    (packs, names, out, options, changes) = asked.pop()
+    assert [name for name, _ in packs] == ["l4s-queue", "rfc7928"]
+    assert (names, out, changes) == (["codel", "pie"], Path("codel-pie-scorecard"), {"run.duration": "9s"})
+    assert options == ("simulator", None, None, None)
+    result = run("--cc", "vegas", "--backend", "linux-virtual", "--kernel", "6.12", "--pack", "l4s",
+                 "--replicates", "3", "-o", "x", "--json", "--strict")  # fmt: skip
+    assert (result.exit_code, result.stdout) == (3, '{"format": 1}\n')
+    assert asked.pop()[1:4] == (["vegas"], Path("x"), ("linux-virtual", None, "6.12", 3))
+    assert run("--cc", "cubic", "--pack", "l4s", "--quiet").stdout == ""
+    ((only, _),) = asked.pop()[0]
+    assert only == "l4s"
+    first = pack.load("l4s").file.criteria[0].id
+    run("--cc", "cubic", "--pack", "l4s", "--only", first)
+    assert asked.pop()[0] == [("l4s", 1)]
+    for words, problem in (
+        ((), "nothing to evaluate"),
+        (("--cc", "cubic", "--queue", "pie"), "--cc and --queue need separate evaluations"),
+    ):
+        with pytest.raises(StudyError) as caught:
+            raise cast(Any, run(*words).exception)
+        assert caught.value.problem == problem and caught.value.key == "--cc or --queue"
+    assert run("--list").stdout.count("criteria\n") == len(pack.shipped_packs()) and not asked

@@ -297,6 +297,55 @@ def test_the_effect_of_a_series_is_stated_where_it_is_the_largest() -> None:
     )
 
 
+def flows(rows: Mapping[tuple[str, ...], list[float]], **axes: list[Scalar]) -> Any:
+    """Numbers of flows (the first part of a key) in settings of `axes` along iw = 1, 2, …"""
+    names = list(dict.fromkeys(key[0] for key in rows))
+    cells = synthetic.grid(iw=[*range(1, 1 + len(next(iter(rows.values()))))], **axes)
+    data = {
+        (cell.id, name): [
+            rows[name, *list(cell.axes.values())[1:]][int(str(cell.axes["iw"])) - 1] + x for x in NOISE
+        ]  # type: ignore[index]
+        for cell in cells
+        for name in names
+    }
+    return names, synthetic.make_results(cells, dict.fromkeys(names, "s"), data)
+
+
+NOISE = (-0.01, 0.0, 0.01)
+
+
+def test_the_line_that_changes_most_from_end_to_end_is_stated() -> None:
+    names, found = flows({("a",): [1, 10, 2], ("b",): [1, 1.5, 4]})
+    text = plain(headline(figure(quantity=None, quantities=names, y_title="delay (s)"), found).shown)
+    assert text.startswith("Delay of b rises from 1 to 4 s, from iw = 1 to iw = 3.")
+
+
+def test_flows_are_compared_in_each_setting_and_named_by_the_first_without_a_title() -> None:
+    rows = {("a", "pie"): [1.0], ("b", "pie"): [5.0], ("a", "red"): [9.0], ("b", "red"): [2.0]}
+    names, found = flows(rows, queue=["pie", "red"])
+    spec = figure(quantity=None, quantities=names, series=["queue"])
+    assert plain(headline(spec, found).shown).startswith(
+        "With queue = pie: at iw = 1, b has the larger a (5 against 1 s). "
+        "With queue = red: at iw = 1, a has the larger a (9 against 2 s)."
+    )
+    alike = {key: [3.0] for key in rows}
+    names, found = flows(alike, queue=["pie", "red"])
+    open_ = headline(spec, found)
+    assert open_.shown == "" and plain(open_.undecided) == (
+        "The runs do not tell which has the larger a: at iw = 1, the 95 % intervals overlap."
+    )
+
+
+def test_cells_without_an_axis_of_the_series_are_a_line_of_their_own() -> None:
+    cells = (*synthetic.grid(iw=[1, 2]), *synthetic.grid(iw=[1, 2], queue=["pie", "red"]))
+    level = {None: 3.0, "pie": 3.0, "red": 9.0}
+    data = {(cell.id, "goodput"): [level[cell.axes.get("queue")] + x for x in NOISE] for cell in cells}  # type: ignore[index]
+    found = synthetic.make_results(cells, {"goodput": "Mbit/s"}, data)
+    assert plain(headline(figure(series=["queue"]), found).shown) == (
+        "At iw = 1 and 2, red has the larger goodput (9 against 3 Mbit/s)."
+    )
+
+
 def test_of_three_answers_the_two_with_the_largest_ratio_are_stated() -> None:
     values = {
         (iw, queue, law): 2.0 * (iw == 2 or 0.5) * (5 if queue == "pie" else 1) * (3 if law == "a" else 1)
@@ -400,6 +449,11 @@ def test_a_study_of_one_cell_is_described_by_the_first_group_of_its_row() -> Non
         a_row(around(7), around(3), rows=2),
     ):  # fmt: skip
         assert not any(headline_of_row(none))
+    mixed = a_row(around(1), around(7), around(3))
+    first, *more = mixed.spec.columns
+    columns = [first.model_copy(update={"group": "other"}), *more]
+    spec = mixed.spec.model_copy(update={"columns": columns})
+    assert not any(headline_of_row(mixed._replace(spec=spec)))
     table = a_row(around(7), around(3))
     (row,) = table.cells
     other = row[1]._replace(estimate=estimate(1, "s", around(3)))

@@ -1,4 +1,4 @@
-"""How kinds, keys, knobs and metrics are described, and what editors learn of a study file."""
+"""How kinds, keys, knobs and metrics are described, and the schema of study files for editors."""
 
 from __future__ import annotations
 

@@ -238,8 +238,6 @@ def _compare_settings(spec: Figure, results: Results, drawn: DrawnLines) -> list
                 groups.setdefault((flow, others), {})[setting[k]] = line
         best = NOTHING
         for (flow, others), lines in groups.items():
-            if len(lines) < 2:
-                continue
             names = {_series_name(results, axis, value): line for value, line in lines.items()}
             of = f" of {flow}" if flow else ""
             one = compare_lines(names, _renamed(drawn.axes, f"{drawn.axes.y}{of}"))
@@ -277,12 +275,11 @@ def _renamed(axes: Axes, y: str) -> Axes:
 
 def _along(spec: Figure, results: Results, drawn: DrawnLines) -> Contrast:
     """The change along x, for the line that changes most."""
+    if drawn.named:
+        first, *others = drawn.lines.values()
+        return NOTHING if others else Contrast(1.0, named_values(first, drawn.axes))
     found = []
     for (flow, setting), line in drawn.lines.items():
-        if drawn.named:
-            if len(drawn.lines) == 1:
-                found.append(Contrast(1.0, named_values(line, drawn.axes)))
-            continue
         where = _settings_text(results, spec.series, setting)
         y = drawn.axes.y + (f" of {flow}" if flow else "") + (f" with {where}" if where else "")
         ends = list(line.values())
