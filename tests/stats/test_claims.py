@@ -283,6 +283,7 @@ def test_the_detail_names_the_cells_that_fail() -> None:
         ("1 < 2 and 3", 11, "a condition is needed"),
         ("drops == [1, page_delay]", 1, "no quantity"),
         ("[1] == [1, page_delay[iw=1]]", 12, "plain numbers only"),
+        ("[1] == [page_delay[iw=1, webs=8, ftps=0]]", 9, "plain numbers only"),
         ("1 < ~1", 5, "only -, + and not"),
         ("1 == 1 and 1 in [1]", 12, "no comparison"),
         ("1 == 1 and [1] >= [2]", 12, "compared by =="),

@@ -124,3 +124,10 @@ def test_a_predicted_change_stays_where_a_change_can_be() -> None:
         Asked("difference", 1), sample(low, Range(0.0, 100.0)), sample(high, Range(0.0, 100.0))
     )
     assert (predicted.low, predicted.high) == (-100.0, 100.0)
+
+
+def test_without_a_comparison_or_a_second_cell_the_number_is_of_its_own_cell() -> None:
+    alone = predict(Asked(None, 2), sample(LEFT), None)
+    assert predict(Asked(None, 2), sample(LEFT), sample(RIGHT)) == alone
+    assert predict(Asked("difference", 2), sample(LEFT), None) == alone
+    assert alone != predict(Asked("difference", 2), sample(LEFT), sample(RIGHT))

@@ -91,7 +91,7 @@ def combine(a: Field, b: Field, f: Pair) -> Field:
         for other_key, other in by_shared.get(tuple(key[i] for i in a_at), []):
             data[(*key, *(other_key[i] for i in extra))] = f(number, other)
     if a.data and b.data and not data:
-        raise ValueError(f"the two sides have no {' and '.join(shared) or 'cells'} in common")
+        raise ValueError(f"the two sides have no {' and '.join(shared)} in common")
     axes = (*a.axes, *(b.axes[i] for i in extra))
     return Field(axes, data, a.condition and b.condition, a.bounds or b.bounds)
 
