@@ -95,6 +95,8 @@ def test_a_cell_that_was_not_run_is_told_not_judged(tmp_path: Path) -> None:
     assert cell.estimate is None
     assert cell.judgement is not None
     assert (cell.judgement.verdict, cell.note) == (Verdict.NOT_JUDGED, "not run")
+    change = judged(tmp_path, table(tmp_path)).cells[3][1]
+    assert change.estimate is None  # nor is it looked for the cell that it would be compared with
 
 
 def test_a_mark_replaces_the_verdict_and_gives_its_reason(tmp_path: Path) -> None:
