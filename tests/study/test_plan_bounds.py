@@ -408,3 +408,42 @@ def test_laws_and_stacks_of_a_scenario_are_listed_with_their_first_place() -> No
     laws[1]["external"]["random"] = True
     random = Compiled({**scenario, "tcp": [{"window_law": laws[1]}], "traffic": scenario["traffic"][:1]})
     assert not random.deterministic
+
+
+def test_a_link_between_several_nodes_counts_each_pair_in_both_directions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = edited(
+        ('nodes = ["a", "b"]', 'nodes = ["a", "b", "c", "d", "e"]'),
+        ('between = ["a", "b"]', 'between = [["a", "b"], ["c", "d", "e"]]'),
+        ('name = "wire"\n', ""),
+    )
+    monkeypatch.setattr(compiling, "MAX_LINKS", 12)
+    assert len(Study.from_toml(text).plan().cells[0].compiled.scenario["links"]) == 12
+    monkeypatch.setattr(compiling, "MAX_LINKS", 11)
+    with pytest.raises(StudyError, match="these are too many links; at most 5"):
+        Study.from_toml(text).plan().check()
+
+
+def test_every_cell_of_a_plan_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[str] = []
+    monkeypatch.setattr(plans.Cell, "check", lambda cell: checked.append(cell.id))
+    plan = Study.from_toml(TWELVE).plan()
+    checked.clear()
+    plan.check_cells()
+    assert checked == [cell.id for cell in plan.cells]
+
+
+@pytest.mark.parametrize(
+    ("metric", "option", "is_on"), [("link_utilization", "link", False), ("retransmits", "traffic", True)]
+)
+def test_connections_are_recorded_where_a_metric_reads_them_and_names_are_checked(
+    metric: str, option: str, is_on: bool
+) -> None:
+    off = ('segments_at = "a"', "connections = false")
+    text = edited(('metric = "goodput"\nunit = "kbit/s"', f'metric = "{metric}"'), off)
+    [cell, _] = Study.from_toml(text).plan().cells
+    assert cell.compiled.scenario["probes"]["connections"] is is_on
+    what = {"link": 'there is no direction of a link "zz"', "traffic": 'there is no traffic "zz"'}
+    with pytest.raises(StudyError, match=what[option]):
+        Study.from_toml(f'{text}options = {{ {option} = "zz" }}\n')
