@@ -19,3 +19,8 @@ def kinds(package: str) -> dict[str, str]:
                 words = {"changes": not is_set.frozen, "equals": is_set.eq, "shows": is_set.repr}
                 found[name] = " ".join(word for word, holds in words.items() if holds)
     return found
+
+
+def changeable(*packages: str) -> list[str]:
+    """The dataclasses of packages of cwndlab whose objects can be changed."""
+    return [name for package in packages for name, words in kinds(package).items() if "changes" in words]

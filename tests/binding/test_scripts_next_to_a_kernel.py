@@ -14,6 +14,7 @@ from cwndlab.apps.packetdrill.next_to_kernel import TwoOutcomes, count, on_kerne
 from cwndlab.apps.packetdrill.packetdrill_scripts import ScriptOutcome, markdown, summary
 from cwndlab.base.errors import StudyError
 from cwndlab.cli.registry import command_line
+from dataclass_kinds import changeable
 
 A, B = Path("a.pkt"), Path("b.pkt")
 
@@ -188,3 +189,7 @@ def test_a_table_has_a_row_for_each_folder_and_for_each_failure() -> None:
         '| z | option "x" | 1 |',
     ]
     assert len(markdown([HOLDS], root).splitlines()) == 4
+
+
+def test_objects_that_are_shared_cannot_be_changed() -> None:
+    assert not changeable("apps.packetdrill")

@@ -26,6 +26,7 @@ from cwndlab.runs.run_options import RunOptions
 from cwndlab.stats.expression import Evaluator
 from cwndlab.stats.field import Field
 from cwndlab.study.cells import CellInfo
+from dataclass_kinds import changeable
 
 
 @pytest.mark.parametrize(
@@ -447,3 +448,7 @@ def test_the_command_evaluates_what_it_is_given(monkeypatch: pytest.MonkeyPatch,
             raise cast(Any, run(*words).exception)
         assert caught.value.problem == problem and caught.value.key == "--cc or --queue"
     assert run("--list").stdout.count("criteria\n") == len(pack.shipped_packs()) and not asked
+
+
+def test_objects_that_are_shared_cannot_be_changed() -> None:
+    assert not changeable("apps.evaluate", "apps.search")

@@ -9,6 +9,7 @@ import pytest
 from cwndlab.api import Study
 from cwndlab.apps.explore import controls
 from cwndlab.apps.explore.controls import UNKNOWN, Control, Explored, Stop, derive_study, values_around
+from dataclass_kinds import changeable
 
 
 @pytest.mark.parametrize(
@@ -288,3 +289,7 @@ def test_a_value_that_changes_with_the_profile_says_so() -> None:
     assert controls._of_profile(control("iw", "10"), study).stops[1].title == "BBR"
     fixed = Study.from_toml(FULL.replace("FORWARD", "") + "[tcp]\ninitial_window = 4\n")
     assert controls._of_profile(control("iw", "4"), fixed).stops[0].title == "4"
+
+
+def test_objects_that_are_shared_cannot_be_changed() -> None:
+    assert not changeable("apps.explore", "apps.notebook")

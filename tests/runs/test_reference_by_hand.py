@@ -14,6 +14,7 @@ from cwndlab import metrics
 from cwndlab.apps.reference import command, json_schema
 from cwndlab.base.engine_kinds import EngineKind
 from cwndlab.cli.registry import command_line
+from dataclass_kinds import changeable
 
 
 def printed(*words: str) -> str:
@@ -196,3 +197,7 @@ def test_definitions_are_found_through_lists_and_circles() -> None:
     assert json_schema._used(schema, [{"$ref": "#/$defs/a"}]) == {"a", "b"}
     assert json_schema._used(schema, {"y": [{"z": {"$ref": "#/$defs/c"}}]}) == {"c"}
     assert json_schema._used(schema, defs["d"]) == set()
+
+
+def test_objects_that_are_shared_cannot_be_changed() -> None:
+    assert not changeable("apps.reference")
