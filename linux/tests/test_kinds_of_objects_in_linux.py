@@ -18,7 +18,5 @@ def test_only_these_can_be_changed() -> None:
             if dataclasses.is_dataclass(kind) and getattr(kind, "__module__", "") == module.name:
                 found[name] = not kind.__dataclass_params__.frozen  # type: ignore[union-attr]
     assert len(found) > 25
-    assert {name for name, changes in found.items() if changes} == set(
-        "Commits Draft Kernel Namespace Program Programs Releases RunProcess Trials VirtualKernel _End".split()
-    )
-    )
+    words = "Commits Draft Kernel Namespace Program Programs Releases RunProcess Trials VirtualKernel _End"
+    assert {name for name, changes in found.items() if changes} == set(words.split())
