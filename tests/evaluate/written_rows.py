@@ -42,3 +42,19 @@ def card(*rows: CriterionRow, subjects: tuple[str, ...] = ("a",), name: str = "p
         criteria=[criterion()],
     )
     return Scorecard(Pack(name, Path(name), file), subjects, ("reno", "cubic"), rows, Family(0, 0, 0))
+
+
+#: A study in which two of three flows have the law of the axis `subject`.
+GROUPS = """
+title = "laws"
+measure = ["goodput"]
+[dumbbell]
+rate = "2Mbps"
+rtt = "20ms"
+flows = [{ name = "x", cc = "$subject" }, { name = "y", cc = "reno" }, { name = "z", cc = "$subject" }]
+[axes.subject]
+values = ["reno", "cubic"]
+[run]
+duration = "2s"
+warmup = "1s"
+"""
