@@ -103,3 +103,23 @@ def test_packets_without_payload_are_not_among_the_dropped(monkeypatch: pytest.M
     assert measure(RUN, until="first-retransmission") == [4.0]
     events["retransmit"] = {"time_s": [], "len": [], "segment": []}
     assert measure(RUN, until="first-retransmission") == [4.0, 6.0]
+
+
+def test_the_timer_of_the_first_timeout_of_a_window_may_have_been_restarted_before_it() -> None:
+    def table(*rows: tuple[float, str, bool]) -> Any:
+        time, event, timeout = zip(*rows, strict=True)
+        zeros = np.zeros(len(rows), dtype=int)
+        same = {name: zeros for name in ("segment", "connection", "len")}
+        return {"time_ns": np.array(time) * S, "event": np.array(event), "timeout": np.array(timeout), **same}
+
+    before = [(0.25, "retransmit", True), (0.5, "ack", False)]
+    within = [(1.5, "retransmit", True), (1.75, "send", False), (4.5, "retransmit", True)]
+    view: Any = SimpleNamespace(
+        start_s=1.0,
+        columns=lambda name: table(*within),
+        history=lambda name: table(*before, *within),
+    )
+    waits = [metrics.get("timeout_wait").measure(view, nth=nth) for nth in (1, 2, 3)]
+    assert waits == pytest.approx([1.0, 3.0, math.nan], nan_ok=True)
+    times = [metrics.get("timeout_time").measure(view, nth=nth) for nth in (1, 2, 3)]
+    assert times == pytest.approx([1.5, 4.5, math.nan], nan_ok=True)
