@@ -1,4 +1,4 @@
-"""Only objects that follow a run, a build or a search as it goes on can be changed."""
+"""Only objects that follow a run, a build or a search in progress can be changed."""
 
 from __future__ import annotations
 
