@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_packets import flow
 
 from cwndlab.apps.fit import compared_numbers
 from cwndlab.apps.fit.compared_numbers import (
@@ -21,6 +20,7 @@ from cwndlab.apps.fit.compared_numbers import (
 )
 from cwndlab.apps.fit.drawing import nearest
 from cwndlab.apps.fit.fit_result import compare
+from made_packets import flow
 
 NUMBERS = ComparedNumbers(4.0, 50.0, 1.0, 5.0, 10.0, (4.0,) * PARTS)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_packets import flow
 
 from cwndlab.apps.fit.command import _buffer, _stated
 from cwndlab.apps.fit.compared_numbers import DELAYED, VARIATION
@@ -22,6 +21,7 @@ from cwndlab.apps.fit.sender_estimates import SenderEstimates
 from cwndlab.apps.fit.stated_parameters import NOTHING_STATED, StatedParameters
 from cwndlab.apps.fit.time_courses import PARTS, TimeCourse
 from cwndlab.base.errors import StudyError
+from made_packets import flow
 
 QUEUE = QueueEstimates(40e3, 41e3, 2, 500, 7, 5)
 ESTIMATES = PathEstimates(8e6, 0.04, QUEUE, 0.0, 5, 0.0, 0.1)

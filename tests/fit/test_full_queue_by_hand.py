@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from made_packets import flow
 
 from cwndlab.apps.captures.deliveries import Deliveries
 from cwndlab.apps.fit import full_queue
 from cwndlab.apps.fit.full_queue import QueueEstimates, queue_of
 from cwndlab.apps.fit.path_estimates import _touches, estimate_path, was_idle
 from cwndlab.apps.fit.stated_parameters import StatedParameters
+from made_packets import flow
 
 #: Of a packet of 1040 bytes: 1.04 ms.
 RATE, BASE, PACKET = 8e6, 0.02, 1.04e-3

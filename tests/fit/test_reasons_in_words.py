@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from made_packets import deliveries
 
 from cwndlab.apps.captures.deliveries import Deliveries
 from cwndlab.apps.captures.flow_packets import of_conversation
@@ -18,6 +17,7 @@ from cwndlab.apps.fit.path_estimates import PathEstimates
 from cwndlab.apps.fit.refusals import of_capture, of_faults, of_path, of_sender
 from cwndlab.apps.fit.sender_estimates import SenderEstimates
 from cwndlab.apps.fit.stated_parameters import StatedParameters
+from made_packets import deliveries
 
 QUEUE = QueueEstimates(40e3, 41e3, 1, 500, 3, 2)
 PATH = PathEstimates(8e6, 0.04, QUEUE, 0.0, 5, 0.0, 0.1)

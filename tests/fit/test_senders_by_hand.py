@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from made_packets import deliveries
 
 from cwndlab.apps.captures.deliveries import Deliveries
 from cwndlab.apps.fit import sender_estimates
 from cwndlab.apps.fit.sender_estimates import estimate_sender
+from made_packets import deliveries
 
 
 def reductions(*after: int, lasts_s: float = 0.05, before: int = 20) -> Deliveries:
