@@ -135,8 +135,8 @@ class Copy:
             if (ROOT / link).exists() and not (folder / link).is_symlink():
                 (folder / link).symlink_to(ROOT / link)
 
-    def make(self, mutant: Mutant) -> None:
-        """Insert the fault into the copy."""
+    def make(self, mutant: Mutant) -> bool:
+        """Insert the fault into the copy; False if cosmic-ray fails, as for `except` with a dotted name."""
         lines = (ROOT / mutant.file).read_text(encoding="utf-8").splitlines()
         if mutant.code not in lines[mutant.line - 1 : mutant.line]:
             raise SystemExit(
@@ -147,7 +147,13 @@ class Copy:
         else:
             ray = ROOT / "build/mutants/venv/bin/cosmic-ray"
             text, command = "", [str(ray), "apply", mutant.file, *mutant.how.values()]
-        subprocess.run(command, cwd=self.folder, input=text, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=self.folder, input=text, text=True, check=False, stderr=subprocess.PIPE
+        )
+        if "AttributeError" in done.stderr:
+            return False
+        done.check_returncode()
+        return True
 
     def restore(self, mutant: Mutant) -> None:
         """Remove the fault; the file gets a new modification time, which cargo checks."""
@@ -257,7 +263,8 @@ def try_mutant(
         command, usual_s = crate_tests(copy, mutant, folder)
     else:
         command, usual_s = package_tests(copy, areas, mutant)
-    copy.make(mutant)
+    if not copy.make(mutant):
+        return "unviable", "", 0.0
     try:
         if mutant.language == "rust":
             built, said, first_s = copy.test([*command, "--lib", "--no-run"], None)
