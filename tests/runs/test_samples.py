@@ -150,7 +150,7 @@ def test_verdicts_and_claims_are_tables() -> None:
         **{"assert": "goodput < 100", "cause": None},
     }
     [number] = run.verdicts.to_pylist()
-    assert number["measured"] == pytest.approx(run.estimate("goodput").value)
+    assert number["measured"] == pytest.approx(run.estimate("goodput").value, rel=1e-8)
     assert (number["replicates"], number["published"], number["verdict"]) == (3, None, None)
 
 
