@@ -14,8 +14,8 @@ from written_rows import GROUPS, around, card, criterion, row
 
 from cwndlab.api import Study
 from cwndlab.apps.evaluate import command, evaluation, pack, subjects
-from cwndlab.apps.evaluate.scorecard import ThresholdOutcome
-from cwndlab.base.errors import StudyError
+from cwndlab.apps.evaluate.scorecard import Standing, ThresholdOutcome
+from cwndlab.base.errors import RunError, StudyError
 from cwndlab.cli.registry import command_line
 from cwndlab.runs.run_options import RunOptions
 
@@ -27,10 +27,11 @@ def evaluated(**failures: Any) -> evaluation.Evaluation:
     must = criterion("must", level="MUST")
     met, missed = ThresholdOutcome.MET, ThresholdOutcome.NOT_MET
     values = {"a": around(1), "b": around(2)}
+    alike = {"a": {"b": Standing.OPEN}, "b": {"a": Standing.OPEN}}
     first = card(
-        row({"a": met, "b": missed}, {}, values, must),
-        row({"a": met}, {}, values),
-        row({}, {}, values),
+        row({"a": met, "b": missed}, alike, values, must),
+        row({"a": met}, alike, values),
+        row({}, alike, values),
         row(missing="not run"),
         subjects=("a", "b"),
         name="first",
@@ -273,3 +274,36 @@ def test_the_command_evaluates_what_it_is_given(monkeypatch: pytest.MonkeyPatch,
             raise cast(Any, run(*words).exception)
         assert caught.value.problem == problem and caught.value.key == "--cc or --queue"
     assert run("--list").stdout.count("criteria\n") == len(pack.shipped_packs()) and not asked
+
+
+def test_a_scorecard_is_written_with_its_changes_and_without_escapes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pack.Pack, "studies", {"small": None})
+    made = evaluated(changes={"run.duration": "9 µs"})
+    evaluation._write(made, tmp_path, RunOptions(), 1.0)
+    text = (tmp_path / "scorecard.json").read_text(encoding="utf-8")
+    assert text.startswith('{\n "format": 1,\n "cwndlab": ')
+    assert text.endswith(' "changed": {\n  "run.duration": "9 µs"\n }\n}\n')
+    for name in ("scorecard.html", "scorecard.md"):
+        page = (tmp_path / name).read_text(encoding="utf-8")
+        assert "run.duration = 9 µs" in page and "first/small/report.html" in page
+    assert b'<testsuite name="first: a"' in (tmp_path / "junit.xml").read_bytes()
+
+
+def test_only_a_kernel_in_virtual_time_says_what_it_offers(monkeypatch: pytest.MonkeyPatch) -> None:
+    image = SimpleNamespace(congestion_controls=("cubic", "bbr"))
+    asked: list[object] = []
+
+    def find(name: object) -> Any:
+        asked.append(name)
+        if name == "none":
+            raise RunError("there is no such kernel")
+        return image
+
+    monkeypatch.setattr(evaluation, "kernels", lambda: SimpleNamespace(find=find))
+    for backend in ("linux", "simulator"):
+        assert evaluation._offered(RunOptions(backend=backend)) == () and asked == []
+    virtual = RunOptions(backend="linux-virtual", kernel="6.12")
+    assert evaluation._offered(virtual) == ("cubic", "bbr") and asked == ["6.12"]
+    assert evaluation._offered(replace(virtual, kernel="none")) == ()

@@ -156,7 +156,7 @@ class NetworkForm:
         taken = {*self.full.flows, *(name.rsplit("_", 1)[0] for name in self.full.flows)}
         if wanted not in taken:
             return wanted
-        return next(name for k in range(2, 10_000) if (name := f"{wanted}{k}") not in taken)
+        return next(name for k in itertools.count(2) if (name := f"{wanted}{k}") not in taken)
 
     # ── fields that may be axes ───────────────────────────────────────────────────────────────────────────
 
