@@ -84,8 +84,8 @@ def test_a_step_sums_what_its_acks_report() -> None:
     assert (step.mss, step.srtt_s, step.in_flight_bytes) == (1200, 0.07, 77)
     assert (step.rate_bps, step.max_rate_bps) == (4e6, 4e6), "the sample of the last ACK of the step"
     assert (step.cwnd_bytes, step.pacing_rate_bps) == (1500.0, None)
-    policy.on_ack(ack(1.2, 1000, 0.035, SimpleNamespace(rate_bps=None)))
-    policy.on_ack(ack(1.3, 1000, None, SimpleNamespace(rate_bps=2e6)))
+    policy.on_ack(ack(1.21, 1000, 0.035, SimpleNamespace(rate_bps=None)))
+    policy.on_ack(ack(1.35, 1000, None, SimpleNamespace(rate_bps=2e6)))
     second, third = policy.seen[1][2], policy.seen[2][2]
     assert (second.delivered_bytes, second.rate_bps, second.max_rate_bps) == (1000, 4e6, 4e6)
     assert (second.min_rtt_s, second.former_rtt_s) == (0.03, pytest.approx(0.04))
