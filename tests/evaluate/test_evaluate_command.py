@@ -308,3 +308,22 @@ def test_only_a_kernel_in_virtual_time_says_what_it_offers(monkeypatch: pytest.M
     virtual = RunOptions(backend="linux-virtual", kernel="6.12")
     assert evaluation._offered(virtual) == ("cubic", "bbr") and asked == ["6.12"]
     assert evaluation._offered(replace(virtual, kernel="none")) == ()
+
+
+def test_a_plan_is_left_out_if_a_kernel_cannot_run_it_or_lacks_a_law() -> None:
+    def cell(*laws: str) -> Any:
+        tcp = [{"window_law": law} for law in laws]
+        traffic = [{"tcp_client": k, "tcp_server": 0} for k in range(len(laws))]
+        return SimpleNamespace(compiled=SimpleNamespace(scenario={"tcp": tcp, "traffic": traffic}))
+
+    def refuse() -> None:
+        raise StudyError("it has CAKE", right="no")
+
+    def reason(check: Any, *cells: Any) -> str | None:
+        plan = SimpleNamespace(check_kernel=check, cells=cells)
+        return evaluation.reason_not_to_run(cast(Any, plan), _Stack(), ())
+
+    assert reason(lambda: None, cell("cubic", "bbr1"), cell("bbr1")) is None
+    assert reason(refuse, cell("cubic")) == "it has CAKE"
+    lacking = reason(lambda: None, cell("cubic", "reno"), cell("cubic", "bbr3"), cell("dctcp", "bbr3"))
+    assert lacking == "the kernel has no congestion control bbr3, dctcp, reno"

@@ -9,7 +9,7 @@ import pytest
 
 from cwndlab import metrics
 from cwndlab.api import Study
-from cwndlab.base.errors import StudyError
+from cwndlab.base.errors import KeyPath, StudyError
 from cwndlab.study import files
 from cwndlab.study.choices import (
     Wanted,
@@ -22,6 +22,7 @@ from cwndlab.study.choices import (
 )
 from cwndlab.study.consistency import locate_outside
 from cwndlab.study.grammar import ExpressionError, parse
+from cwndlab.study.place import _present
 from small_study import TEXT
 
 CHOICES = """
@@ -263,3 +264,15 @@ def test_what_is_no_expression_is_an_error_at_its_column(text: str, column: int,
 def test_the_longest_and_the_deepest_expression_are_read() -> None:
     assert parse("-" * 38 + "1") is not None
     assert parse("x" * 2000) is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "present"),
+    [
+        (("a", "b", 1, "c"), ("a", "b", 1, "c")), (("a", "b", 2), ("a", "b")), (("a", "b", "c"), ("a", "b")),
+        (("a", "x", 0), ("a",)), (("a", 0), ("a",)), (("x",), ()), (("t", 0), ("t",)), ((), ()),
+        (("a", "b", 1, "c", "d"), ("a", "b", 1, "c")),
+    ],
+)  # fmt: skip
+def test_the_place_of_a_key_is_that_of_the_nearest_one_there_is(path: KeyPath, present: KeyPath) -> None:
+    assert _present({"a": {"b": [0, {"c": 1}]}, "t": "text"}, path) == present
