@@ -243,6 +243,7 @@ def test_a_figure_of_records_needs_the_probes_that_record_them(
         ([1], "1 cell, 1 run of 2.5 s"),
         ([5], "1 cell, 5 runs of 2.5 s"),
         ([1, 1], "2 cells, 1 run each of 2.5 s"),
+        ([0], "1 cell, 0 runs of 2.5 s"),
         ([3, 5, 4], "3 cells, 3 to 5 runs each of 2.5 s"),
     ],
 )

@@ -100,7 +100,7 @@ def describe_run(
     warmup = tables.get("run", {}).get("warmup")
     left_out = f", the first {space_unit(warmup)} left out" if isinstance(warmup, str) else ""
     words = [
-        f"{count_text(cells, 'cell')}, {runs} run{'s' if max(replicates) > 1 else ''}{each} "
+        f"{count_text(cells, 'cell')}, {runs} run{'s' if max(replicates) != 1 else ''}{each} "
         f"of {content['scenario']['duration_ns'] / 1e9:g} s{left_out}"
     ]
     if content.get("backend"):
