@@ -229,7 +229,7 @@ def test_each_direction_of_a_link_is_named() -> None:
         "delay": "5ms",
         "mtu": "1500B",
         "queue": "codel",
-        "forward": {"rate": "2Mbps", "queue": ["red", "pie"]},
+        "forward": {"rate": "2Mbps", "queue": [{"kind": "red"}, {"kind": "pie"}]},
         "reverse": {"rate": "1Mbps", "queue": {"kind": "pie", "target": "5ms"}},
         "impairments": [{"kind": "loss", "rate": "1%"}, {"kind": "jitter", "max": "$jitter"}],
     }
