@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -238,6 +239,38 @@ def test_two_criteria_or_two_subjects_with_one_name_are_an_error() -> None:
         assert caught.value.right == right
     with pytest.raises(ValueError, match="`applies` without `requires` has no effect"):
         criterion(applies='x[subject="$subject"] > 1')
+
+
+@pytest.mark.parametrize(
+    ("more", "accepted"),
+    [
+        ({"name": "a" * 64}, True), ({"name": "a" * 65}, False), ({"name": ""}, False),
+        ({"name": "A"}, False),
+        ({"name": "-a"}, False), ({"name": "5.1-a.b"}, True), ({"asks": "?"}, True), ({"asks": ""}, False),
+        ({"shows": "n"}, True), ({"shows": ""}, False), ({"level": "must"}, False), ({"level": "MAY"}, True),
+        ({"better": "larger"}, False), ({"worst_over": ["a"]}, True),
+        ({"better": None, "worst_over": ["a"]}, False),
+    ],
+)  # fmt: skip
+def test_a_criterion_has_a_short_name_and_texts(more: dict[str, Any], accepted: bool) -> None:
+    if accepted:
+        assert criterion(**more).level in ("", "MAY")
+        return
+    with pytest.raises(ValueError, match="validation error"):
+        criterion(**more)
+
+
+def test_a_pack_has_references_and_criteria_and_reasons_for_what_it_leaves_out() -> None:
+    fields = card().pack.file.model_dump()
+    demand = {"section": "1", "asks": "a", "reason": "r"}
+    for wrong in (
+        {"references": []}, {"criteria": []}, {"unmeasured": [demand | {"asks": ""}]},
+        {"unmeasured": [demand | {"reason": ""}]},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="validation error"):
+            pack.PackFile.model_validate(fields | wrong)
+    left = pack.PackFile.model_validate(fields | {"unmeasured": [demand]})
+    assert left.unmeasured[0].reason == "r"
 
 
 def test_objects_that_are_shared_cannot_be_changed() -> None:

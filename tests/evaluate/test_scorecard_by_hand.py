@@ -222,6 +222,12 @@ def test_of_more_than_three_subjects_the_extremes_are_named() -> None:
         "c is most often worse than all others, in 2 of 3 rows.",
     ]
     assert len(overview.findings(cards, names[:3])) == 3
+    pair = {name: values[name] for name in "ab"}
+    one = row(standings={"a": {"b": BETTER}, "b": {"a": WORSE}}, values=pair)
+    assert overview.findings([card(one)], names) == [
+        "a is most often better than all others, in 1 of 1 row. b is most often worse than all others, in 1 "
+        "of 1 row."
+    ]
     only = [card(row({"a": MET, "b": MET}))]
     assert overview.findings(only, names) == ["All limits that apply are met by a and b."]
     assert overview.findings([card(row())], names) == []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -289,6 +290,39 @@ def test_a_value_that_changes_with_the_profile_says_so() -> None:
     assert controls._of_profile(control("iw", "10"), study).stops[1].title == "BBR"
     fixed = Study.from_toml(FULL.replace("FORWARD", "") + "[tcp]\ninitial_window = 4\n")
     assert controls._of_profile(control("iw", "4"), fixed).stops[0].title == "4"
+
+
+def control(values: list[Any], axes: dict[str, Any], own: str | None = None) -> Control:
+    axis = SimpleNamespace(values=values, names=values, title="", unit=None)
+    return controls._control("n", cast(Any, axis), axes, "study", own)
+
+
+def test_stops_that_are_quantities_are_sorted_and_the_studys_own_value_is_among_them() -> None:
+    at_start = control([0.5, 0, 2], {"n": 2})
+    assert [stop.value for stop in at_start.stops] == [0, 0.5, 2]
+    assert (at_start.base, at_start.ordered, at_start.title, at_start.unit) == (2, True, "n", "")
+    words = control(["2ms", "off", "1ms"], {"n": "1ms"})
+    assert [stop.value for stop in words.stops] == ["2ms", "off", "1ms"]
+    assert (words.base, words.ordered) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("values", "own", "titles", "base"),
+    [
+        (["4ms", "1ms", "2ms"], "3ms", ["1ms", "2ms", "3ms", "4ms"], 2),
+        (["1ms", "2ms", "4ms"], "2ms", ["1ms", "2ms", "2ms", "4ms"], 1),
+        (["0s", "2ms"], "1ms", ["0s", "1ms", "2ms"], 1),
+        ([1, 2], None, [UNKNOWN, "1", "2"], 0),
+        ([1, 2], "many", ["many", "1", "2"], 0),
+        (["a", "b"], "3ms", ["3ms", "a", "b"], 0),
+    ],
+)
+def test_a_value_that_the_axis_lacks_is_placed_by_its_size(
+    values: list[Any], own: str | None, titles: list[str], base: int
+) -> None:
+    made = control(values, {}, own)
+    assert ([stop.title for stop in made.stops], made.base) == (titles, base)
+    assert made.stops[base].value is None
 
 
 def test_objects_that_are_shared_cannot_be_changed() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cwndlab.base.errors import StudyError
 from cwndlab.study import short_values
 from cwndlab.study.short_values import value_labels
 
@@ -101,3 +102,21 @@ def test_a_buffer_is_written_without_the_errors_of_its_arithmetic(value: Any, sh
 
 def test_names_of_axes_have_no_signs() -> None:
     assert short_values.own_name("a-b+c_d") == "a_b_c_d"
+
+
+def test_a_step_of_a_round_trip_that_is_no_time_is_an_error_at_its_place() -> None:
+    steps = {"0s": "40ms", "5s": "80ms"}
+    assert short_values.round_trip_steps({"at": steps}, ("rtt",)) == steps
+    with pytest.raises(StudyError, match='"abc" is not a time') as caught:
+        short_values.round_trip_steps({"at": steps | {"9s": "abc"}}, ("rtt",))
+    assert caught.value.path == ("rtt", "at", "9s")
+    for rtt in ({}, {"at": "0s"}, {"at": {"1s": "40ms"}}):
+        with pytest.raises(StudyError, match="the times from which each value holds are missing"):
+            short_values.round_trip_steps(rtt, ("rtt",))
+
+
+@pytest.mark.parametrize("kind", ["codel", "drop-on-full", "drop-tail", "pie"])
+def test_only_drop_tail_is_replaced_by_the_fifo_of_a_shaper(kind: str) -> None:
+    queue = {"kind": kind, "limit": "9pkt"}
+    made = short_values.with_shaper({"kind": "tbf"}, queue)
+    assert made == {"kind": "tbf"} | ({"limit": "9pkt"} if kind == "drop-tail" else {"queue": queue})
