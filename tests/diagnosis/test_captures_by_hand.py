@@ -187,7 +187,10 @@ def test_missing_data_that_was_acknowledged_stays_missing() -> None:
     found = as_sent(packets, Answers(0, 0), missing=missing)
     unseen = [(one.seq, one.len) for one in found.packets if one.unseen]
     assert unseen == [(2500, 500), (4000, 1000)]
-    late = as_sent([sent(50, 5000, 1000), sent(60, 7000, 1000)], Answers(0, 0), from_start=False)
+    assert {(one.ack, one.window) for one in found.packets if one.unseen} == {(0, 0)}
+    late = as_sent(
+        [sent(40, 99), sent(50, 5000, 1000), sent(60, 7000, 1000)], Answers(0, 0), from_start=False
+    )
     assert [(one.seq, one.len) for one in late.packets if one.unseen] == [(6000, 1000)]
 
 

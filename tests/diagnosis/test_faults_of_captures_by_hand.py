@@ -269,6 +269,9 @@ def test_a_window_scale_is_known_from_the_handshake(
         ("a.txt", b"snoop\0\0\0", True),
         ("a.txt", b"\x28\xb5\x2f\xfd", True),
         ("a.txt", b"snoop", False),
+        ("a.txt", gzip.compress(b"snoop\0\0\0and more"), True),
+        ("a.txt", b"\x1f\x8bdamaged", False),
+        ("a.txt", gzip.compress(b"\x0a\x0d\x0d\x0a" * 9)[:12], False),
         ("a.txt", b"", False),
     ],
 )
@@ -293,7 +296,7 @@ def test_what_the_core_reads_is_not_converted(tmp_path: Path, monkeypatch: pytes
             assert found == path
     for begins in (
         b"\xa1\xb2\xc3\xd4\x00\x02\x00\x03",
-        b"\xd4\xc3\xb2\xa1\x02\x00\x00\x00",
+        *(b"\xd4\xc3\xb2\xa1\x02\x00" + bytes([minor, 0]) for minor in range(4)),
         b"snoop\0\0\0",
         b"x",
     ):

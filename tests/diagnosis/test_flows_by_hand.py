@@ -58,6 +58,7 @@ def test_what_is_captured_is_the_flow_as_its_sender_saw_it() -> None:
     assert (found.handshake_s, found.seconds) == pytest.approx((0.03, 0.063))
     packets[3].ts_val = None
     assert of_conversation(Conversation("c", packets, 1000, "sender")).header == 40, "one in three is stamped"
+    assert of_conversation(Conversation("c", packets[2:4], 1000, "sender")).header == 40, "one of two"
     nothing = of_conversation(Conversation("c", [], 1000, "sender"))
     assert (nothing.seconds, len(nothing.sent_s)) == (0.0, 0) and math.isnan(nothing.handshake_s)
 
@@ -89,7 +90,7 @@ def test_what_is_recorded_is_the_flow_as_its_sender_saw_it() -> None:
             (37, True, True, 1800, 0, 0, 9, ACK | FIN, 52, []),
             (50, False, True, 0, 0, 1000, 9, ACK, 40, []),  # as sent by the receiver
             (66, False, False, 0, 0, 1000, 500, ACK, 52, [1400, 1800, 1, 2]),
-            (67, False, False, 0, 0, 1800, 700, ACK, 52, []),
+            (67, False, False, 0, 0, 1800, 700, ACK, 52, [5]),
             (68, False, False, 0, 0, 1800, 700, FIN, 52, [5]),
         ),
         3,
@@ -311,6 +312,24 @@ def test_a_capture_at_the_sender_shows_its_bottleneck() -> None:
     assert found.buffer.startswith("at least") and "84" in found.buffer and found.others == ""
     for changes in ({"seen_at": "receiver"}, {"steps": [1]}, {"tick_ns": MS}, {"one_way": "data"}):
         assert bottleneck_of(conversation(**changes)) is None, changes
+
+
+@pytest.mark.parametrize(
+    ("cross", "faster", "not_used", "others"),
+    [
+        (0.204, 0.05, 0.95, "other traffic took 20 % of it"),
+        (0.015, 0.0, 0.0, ""),
+        (0.0, 0.051, 0.0, None),
+        (0.0, 0.0, 0.951, None),
+    ],
+)
+def test_other_traffic_is_stated_and_a_rate_that_does_not_explain_the_packets_is_none(
+    monkeypatch: pytest.MonkeyPatch, cross: float, faster: float, not_used: float, others: str | None
+) -> None:
+    rate = link_rate.BottleneckRate(8.32e6, cross, faster, not_used)
+    monkeypatch.setattr(link_rate, "measure_base_and_rate", lambda of: (0.019, rate))
+    found = bottleneck_of(conversation())
+    assert (None if found is None else found.others) == others
 
 
 def test_objects_of_captures_cannot_be_changed() -> None:
