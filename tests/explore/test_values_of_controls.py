@@ -247,6 +247,26 @@ def test_the_other_direction_is_the_reverse() -> None:
     assert full(reverse).study.raw["axes"]["rate"]["sets"] == "topology.links.neck.reverse.rate"
 
 
+def test_a_link_without_a_name_is_named_by_its_place() -> None:
+    text = FULL.replace("FORWARD", "").replace('name = "neck"\n', "")
+    made = derive_study(Study.from_toml(text))
+    assert made.study.raw["axes"]["rate"]["sets"] == "topology.links.2.rate"
+    assert shown(made)["rate"][2] == "100Mbps"
+
+
+@pytest.mark.parametrize(
+    ("ends", "way"), [('[["s", "t"], "r"]', "forward"), ('["r", ["s", "t"]]', "reverse")]
+)
+def test_a_link_of_several_nodes_has_its_direction(ends: str, way: str) -> None:
+    slow = f'[topology.links.{way}]\nrate = "1Mbps"\n'
+    text = FULL.replace("FORWARD", "").replace('nodes = ["s",', 'nodes = ["s", "t",')
+    text = text.replace('between = ["s", "r"]\nrate = "1Gbps"\ndelay = "1ms"\n', f'between = {ends}\n'
+                        f'rate = "1Gbps"\ndelay = "1ms"\n{slow}')  # fmt: skip
+    axes = derive_study(Study.from_toml(text)).study.raw["axes"]
+    assert axes["rate"]["sets"] == f"topology.links.fast.{way}.rate"
+    assert axes["loss"]["sets"] == f"topology.links.fast.{way}.loss"
+
+
 def test_parameters_with_plain_values_have_a_control() -> None:
     """Not those that are computed, those with words, and those that change nothing."""
     raw = full(more='[[quantities]]\nname = "rate"\nunit = "Mbit/s"\nmetric = "goodput"\n').study.raw["axes"]
