@@ -72,6 +72,10 @@ def test_a_change_is_relative_to_the_size_of_the_number_before() -> None:
     negative = compared([-10, -11, -12], [-5, -6, -7.5])
     assert not negative.is_ratio and negative.relative == pytest.approx((11 - 18.5 / 3) / 11)
     assert math.isnan(compared([0, 0, 0], [1, 1, 2]).relative)
+    positive = {
+        (a, b): compared([a] * 3, [b] * 3).is_ratio for a in (-0.5, 0.0, 0.5) for b in (-0.5, 0.0, 0.5)
+    }
+    assert [pair for pair, is_ratio in positive.items() if is_ratio] == [(0.5, 0.5)]
     one = compared([10, 11, 12], [20, 22, 24])
     assert (one.study, one.quantity, one.unit, one.before, one.after) == ("s", "x", "ms", 11, 22)
 
