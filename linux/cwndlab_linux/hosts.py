@@ -214,17 +214,14 @@ class Hosts:
 
     def ect1(self, node: int) -> list[str]:
         """The addresses of a node whose TCP sends ECT(1)."""
-        tcp, traffic = self.scenario["tcp"], self.scenario["traffic"]
-        found = [
-            at
-            for (mine, own, _), at in self.addresses.items()
-            if mine == node and stacks.sends_ect1(tcp[own])
-        ]
-        for (index, mine), at in self.program_addresses.items():
-            end = "client" if traffic[index]["client"] == node else "server"
-            if mine == node and stacks.sends_ect1(tcp[traffic[index][f"tcp_{end}"]]):
-                found.append(at)
-        return found
+        found: dict[str, None] = {}
+        for index, entry in enumerate(self.scenario["traffic"]):
+            pair = (entry["tcp_client"], entry["tcp_server"])
+            for end, own in zip(("client", "server"), pair, strict=True):
+                if entry[end] == node and stacks.sends_ect1(self.scenario["tcp"][own]):
+                    at = self.program_addresses.get((index, node)) or self.addresses[(node, *pair)]
+                    found[at] = None
+        return list(found)
 
     def _device(self, node: int) -> dict[str, Any]:
         space = self.namespaces[node]
