@@ -327,3 +327,23 @@ def test_a_plan_is_left_out_if_a_kernel_cannot_run_it_or_lacks_a_law() -> None:
     assert reason(refuse, cell("cubic")) == "it has CAKE"
     lacking = reason(lambda: None, cell("cubic", "reno"), cell("cubic", "bbr3"), cell("dctcp", "bbr3"))
     assert lacking == "the kernel has no congestion control bbr3, dctcp, reno"
+
+
+def test_a_folder_is_made_for_a_kernel_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[Any] = []
+
+    def prepare(chosen: Any, wanted: Any, changes: Any, options: RunOptions) -> Any:
+        seen.append((options.backend, options.stack, changes))
+        raise StudyError("as far as this", right="no")
+
+    monkeypatch.setattr(evaluation, "_prepare", prepare)
+    out = tmp_path / "a" / "b"
+    for options in (
+        RunOptions(), RunOptions(backend="linux-virtual"), RunOptions(backend="linux-virtual", stack="x"),
+    ):  # fmt: skip
+        with pytest.raises(StudyError, match="as far as this"):
+            evaluation.evaluate([card().pack], [], out, options)
+        assert out.exists() is (options.backend != "simulator")
+    assert seen == [("simulator", None, {}), ("linux-virtual", "linux-laws", {}), ("linux-virtual", "x", {})]

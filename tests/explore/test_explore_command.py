@@ -9,7 +9,8 @@ import webbrowser
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -222,3 +223,43 @@ def test_columns_are_sent_as_floats_and_words_as_indices() -> None:
     assert np.frombuffer(base64.b64decode(word["values"]), "<f8").tolist() == [0.0, 1.0, 0.0]
     values = np.frombuffer(base64.b64decode(n["values"]), "<f8")
     assert values[:2].tolist() == [1.0, 2.0] and np.isnan(values[2])
+
+
+def test_of_a_download_the_servers_window_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each flow the first connection, at the end that sends more; a queue is that of the bottleneck."""
+    cwnd = pa.table(
+        {
+            "time_ns": [1_000_000_000, 2_000_000_000, 3_000_000_000, 4_000_000_000],
+            "connection": [5, 5, 6, 9],
+            "from_client": [True, False, False, True],
+            "cwnd_bytes": [1000, 2000, 3000, 4000],
+        }
+    )
+    connections = pa.table(
+        {"traffic": [1, 0, 0], "connection": [9, 5, 6], "bytes_up": [7, 7, 9], "bytes_down": [7, 8, 0]}
+    )
+    queues = pa.table({"time_ns": [0, 500_000_000], "packets": [3, 4]})
+    asked: list[Any] = []
+
+    def run(scenario: str, seed: int, replicate: int) -> dict[str, pa.Table]:
+        asked.append((json.loads(scenario), seed, replicate))
+        return {"cwnd": cwnd, "connections": connections, "queues": queues}
+
+    monkeypatch.setattr(picture, "_core", SimpleNamespace(run=run))
+    monkeypatch.setattr(picture, "bottleneck", lambda links: 4)
+    scenario = {"probes": {"x": 1}, "links": []}
+    cell = SimpleNamespace(compiled=SimpleNamespace(scenario=scenario))
+    base = SimpleNamespace(run=SimpleNamespace(seed=7))
+    derived = cast(Any, SimpleNamespace(cell=lambda state: cell, study=SimpleNamespace(base=base)))
+    lines = picture._lines(derived, "window", ())
+    assert [(x.tolist(), y.tolist()) for x, y in lines] == [([2.0], [2.0]), ([4.0], [4.0])]
+    probes = {"x": 1, "cwnd": True, "queues": [4]}
+    assert asked == [(scenario | {"probes": probes}, 7, 0)]
+    assert [(x.tolist(), y.tolist()) for x, y in picture._lines(derived, "queue", ())] == [
+        ([0.0, 0.5], [3.0, 4.0])
+    ]
+
+
+def test_a_request_has_ten_megabytes_and_a_run_a_minute() -> None:
+    assert (server.MOST, server.LONGEST, server.PATIENCE_S) == (10_000_000, 60.0, 10.0)
+    assert server.PageServer.daemon_threads and server._Handler.timeout == 10.0
