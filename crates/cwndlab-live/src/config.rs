@@ -336,6 +336,24 @@ mod tests {
     }
 
     #[test]
+    fn a_capture_is_of_a_port_and_a_priority_is_at_most_99() {
+        let with = |key: &str, value: serde_json::Value| {
+            let scenario = r#"{"duration_ns":1,"nodes":["a","b"],"links":[],"tcp":[],"traffic":[]}"#;
+            let port = r#"{"node":1,"addresses":[],"device":{"kind":"tun","name":"a-name-of-15-by"}}"#;
+            let text = format!(r#"{{"scenario":{scenario},"seed":1,"ports":[{port},{port}],"{key}":{value}}}"#);
+            RouterConfig::from_json(&text).map(|config| config.real_time_priority).map_err(|error| error.to_string())
+        };
+        let capture = |port: u32| with("capture", serde_json::json!({"path": "x", "port": port}));
+        assert_eq!(capture(1), Ok(20), "the priority if none is given");
+        assert_eq!(capture(2), Err("capture.port 2 does not exist; there are 2".to_owned()));
+        assert_eq!(with("real_time_priority", 99.into()), Ok(99));
+        assert_eq!(
+            with("real_time_priority", 100.into()),
+            Err("real_time_priority is 100; it must be at most 99".to_owned())
+        );
+    }
+
+    #[test]
     fn link_addresses_are_read() {
         assert_eq!(parse_mac("02:00:00:0a:ff:01"), Some([2, 0, 0, 10, 255, 1]));
         for wrong in ["", "02:00:00:00:00", "02:00:00:00:00:01:02", "02:00:00:00:00:+1", "02:00:00:00:00:1"] {

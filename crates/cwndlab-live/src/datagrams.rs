@@ -171,6 +171,17 @@ mod tests {
     }
 
     #[test]
+    fn a_datagram_of_ipv4_is_built_byte_by_byte() {
+        let made = packet("10.0.0.1:258".parse().unwrap(), "10.0.1.2:772".parse().unwrap(), 300, EcnField::Ect0);
+        // RFC 791: version and length of the header, ECN field, total length, do not fragment, time to live 64, UDP
+        assert_eq!(made[..10], [0x45, 2, 1, 44, 0, 0, 0x40, 0, 64, 17]);
+        assert_eq!(made[12..20], [10, 0, 0, 1, 10, 0, 1, 2]);
+        // RFC 768: ports, length with the header, no checksum
+        assert_eq!(made[20..28], [1, 2, 3, 4, 1, 24, 0, 0]);
+        assert_eq!((made.len(), made[28..].iter().all(|&byte| byte == 0)), (300, true));
+    }
+
+    #[test]
     fn datagrams_of_ipv6_have_a_true_checksum() {
         let made =
             packet("[fd93::1:1]:49152".parse().unwrap(), "[fd93::2:1]:5001".parse().unwrap(), 501, EcnField::Ect0);

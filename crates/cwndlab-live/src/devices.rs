@@ -179,3 +179,6 @@ impl Port {
         Ok(drops(3).unwrap_or(0) + drops(11).unwrap_or(0) + self.dropped_at_socket)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -203,4 +203,27 @@ mod tests {
         lateness.add(Time::from_millis(60));
         assert!(violations(&Limits::default(), &lateness, 0.1, &[])[0].starts_with("max-lateness: "));
     }
+
+    #[test]
+    fn a_limit_may_be_reached_but_not_exceeded() {
+        let limits = Limits {
+            lateness_p99_ns: Time::from_millis(3),
+            lateness_p999_ns: Time::from_millis(3),
+            lateness_max_ns: Time::from_millis(3),
+            hidden_drops: 5,
+            cpu_share: 0.5,
+        };
+        let port = |kernel_drops, write_errors| PortSummary { write_errors, kernel_drops, ..PortSummary::default() };
+        let broken = |late: u64, cpu_share: f64, port: PortSummary| {
+            let mut lateness = Lateness::default();
+            lateness.add(Time::from_nanos(late));
+            violations(&limits, &lateness, cpu_share, &[port])
+        };
+        assert_eq!(broken(3_000_000, 0.5, port(3, 2)), Vec::<String>::new());
+        assert_eq!(broken(0, 0.0, port(2, 4)).len(), 1);
+        let late = broken(3_000_001, 0.51, port(0, 0));
+        assert_eq!(late[0], "p99-lateness: packets were 3.000 ms late; the limit is 3 ms");
+        assert_eq!(late[3], "cpu-share: the router used 0.51 of a CPU; the limit is 0.5");
+        assert_eq!(late.len(), 4);
+    }
 }

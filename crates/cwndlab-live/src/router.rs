@@ -425,3 +425,6 @@ impl Sampler {
         network.advance(now, |network, at, packet, event| exits.on_event(network, at, packet, event));
     }
 }
+
+#[cfg(test)]
+mod tests;

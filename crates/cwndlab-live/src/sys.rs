@@ -433,3 +433,6 @@ pub fn least_timer_slack() {
     // SAFETY: plain integers; a failure shows as lateness.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as c_ulong, 0, 0, 0) };
 }
+
+#[cfg(test)]
+mod tests;

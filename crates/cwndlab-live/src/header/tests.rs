@@ -40,6 +40,20 @@ fn a_tcp_packet_is_read_field_by_field() {
     assert_eq!(header.tcp, Some(tcp));
 }
 
+/// RFC 3168, section 5: the codepoints, in the last two bits of the traffic class.
+#[test]
+fn each_codepoint_is_read_and_set() {
+    let codepoints = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+    for (bits, ecn) in (0..).zip(codepoints) {
+        assert_eq!(Header::parse(&packet(bits | 46 << 2)).map(|header| (header.ecn, header.dscp)), Some((ecn, 46)));
+        for before in 0..4 {
+            let mut changed = packet(before | 46 << 2);
+            set_ecn(&mut changed, ecn);
+            assert_eq!((changed[1], checksum(&changed[..20])), (bits | 46 << 2, 0), "{before} {bits}");
+        }
+    }
+}
+
 #[test]
 fn the_ace_field_is_read_with_ae_in_the_place_of_urg() {
     let mut accurate = packet(2);

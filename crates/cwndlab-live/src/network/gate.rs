@@ -168,4 +168,32 @@ mod tests {
         assert_eq!((gate.cause(), gate.backlog()), (DropCause::Full, (1, 1000)));
         assert!(gate.leave(at, (0, 0), 7, false, &mut dropped).is_none(), "never entered");
     }
+
+    #[test]
+    fn packets_behind_the_queue_count_for_its_longest_length_and_earlier_drops_do_not() {
+        let mut gate = gate("fq_codel");
+        gate.enter(Time::ZERO, packet(0, 0), 0, 3);
+        gate.enter(Time::ZERO, packet(1, 0), 1, 1);
+        let mut dropped = vec![packet(8, 0), packet(9, 0)];
+        gate.leave(Time::ZERO, (0, 0), 1, false, &mut dropped).unwrap();
+        let mut counters = LinkCounters::default();
+        gate.count(Time::ZERO, &mut counters);
+        assert_eq!((counters.max_packets, counters.drops, gate.backlog()), (4, [0, 1, 0], (0, 0)));
+    }
+
+    #[test]
+    fn old_packets_are_looked_for_once_a_second() {
+        let mut gate = gate("fq_codel");
+        let at = Time::from_millis;
+        for (ms, flow) in [(0, 0), (500, 1), (1_000, 2)] {
+            gate.enter(at(ms), packet(flow, flow), flow, 0);
+        }
+        // (time, and the flows whose packets are found to be gone)
+        for (ms, gone) in [(9_999, vec![]), (10_000, vec![0]), (10_999, vec![]), (11_000, vec![1, 2])] {
+            gate.enter(at(ms), packet(9, 9), ms, 0);
+            let mut dropped = Vec::new();
+            gate.leave(at(ms), (9, 0), ms, false, &mut dropped).unwrap();
+            assert_eq!(dropped.iter().map(|packet| packet.id).collect::<Vec<_>>(), gone, "{ms}");
+        }
+    }
 }

@@ -181,3 +181,56 @@ fn a_packet_enters_the_link_when_the_kernels_queue_lets_it_go_and_what_it_overto
     assert_eq!((counters.arrivals, counters.accepted, counters.drops, counters.marks), (2, 1, [0, 1, 0], 1));
     assert_eq!(network.packets_inside(), 0);
 }
+
+/// A TCP segment of 1000 bytes from port `port` of the source to the receiver.
+fn segment(port: u8, flags: u8, seq: u32) -> Vec<u8> {
+    let mut packet = data(0);
+    packet[9] = 6;
+    packet[21] = port;
+    packet[24..28].copy_from_slice(&seq.to_be_bytes());
+    (packet[32], packet[33]) = (0x50, flags);
+    packet
+}
+
+#[test]
+fn segments_are_dropped_by_their_place_in_the_stream_which_begins_after_the_syn() {
+    const ACK: u8 = 0x10;
+    let impairments = r#"[{"kind":"drop-seq","offsets":[960],"occurrences":1}]"#;
+    let mut network = network(r#"{"kind":"infinite"}"#, impairments);
+    let mut log = Vec::new();
+    // Of both flows the SYN has a number of its own, and each segment 960 bytes of data.
+    for (port, flags, seq) in [
+        (1, Tcp::SYN, 99),
+        (2, Tcp::SYN, 4_294_967_000),
+        (1, ACK, 100),
+        (2, ACK, 4_294_967_001),
+        (1, ACK, 1060),
+        (1, ACK, 1060),
+    ] {
+        let packet = segment(port, flags, seq);
+        let header = Header::parse(&packet).unwrap();
+        network.inject(Time::ZERO, 0, &header, &packet, |_, _, _, _| ()).unwrap();
+    }
+    network.advance(Time::from_secs(99), |_, _, packet, event| log.push((packet.id, event)));
+    let dropped: Vec<_> = log.iter().filter(|(_, event)| *event != Event::Delivered).collect();
+    // The byte after the first 960 is in the first flow's second segment; its copy passes.
+    assert_eq!(dropped, [&(4, Event::Dropped(2, DropCause::Loss))]);
+    assert_eq!(log.len(), 6);
+}
+
+#[test]
+fn what_a_queue_sees_of_a_packet_is_what_it_carries() {
+    let packet = LivePacket {
+        wire_bytes: 5,
+        flow_key: 6,
+        payload: (7, 8),
+        dscp: 46,
+        hop: 9,
+        ecn: Ecn::Ect1,
+        ..LivePacket::default()
+    };
+    assert_eq!((packet.wire_bytes(), packet.flow_key(), packet.payload()), (5, 6, (7, 8)));
+    assert_eq!((packet.dscp(), packet.route_position(), packet.ecn(), packet.ack()), (46, 9, Ecn::Ect1, None));
+    let onward = Reported::<fn(&LiveNetwork, Time, &LivePacket, Event)>::onward(&packet);
+    assert_eq!(onward, LivePacket { hop: 10, ..packet });
+}
