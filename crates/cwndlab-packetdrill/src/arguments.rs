@@ -37,7 +37,7 @@ pub(crate) fn flags(line: usize, call: &Call, words: &str, known: &[&str]) -> Re
 /// or the list is malformed.
 pub(crate) fn iov_bytes(text: &str) -> Option<i64> {
     let vector = text.split_once("msg_iov").map_or(text, |(_, rest)| rest);
-    let vector = &vector[vector.find('[')? + 1..];
+    let vector = &vector[vector.find('[')?..];
     let vector = &vector[..vector.find(']')?];
     let mut total = 0_i64;
     for buffer in vector.split('{').skip(1) {

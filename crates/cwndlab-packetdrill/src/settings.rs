@@ -215,6 +215,21 @@ mod tests {
         assert_eq!(takes(&mut cfg, "sysctl -q net.ipv4.tcp_sack=1"), None);
     }
 
+    #[test]
+    fn scripts_run_with_the_profile_and_for_linux_with_what_its_scripts_assume() {
+        for profile in Profile::ALL {
+            let mut expected = profile.config();
+            if profile == Profile::Linux6 {
+                (expected.linux_details, expected.trains, expected.rto.timer_hz) = (true, TrainKind::Linux, 1000);
+            }
+            assert_eq!(format!("{:?}", config(profile, None)), format!("{expected:?}"));
+            for hz in [0, 250] {
+                expected.rto.timer_hz = hz;
+                assert_eq!(format!("{:?}", config(profile, Some(hz))), format!("{expected:?}"));
+            }
+        }
+    }
+
     /// `tcp_cwnd_validate` of Linux 6.12 reads this setting, too.
     #[test]
     fn slow_start_after_idle_is_of_unused_windows_as_well() {

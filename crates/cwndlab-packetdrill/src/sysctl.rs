@@ -209,3 +209,6 @@ fn bsd(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Setting> {
     }
     Some(Setting::Taken)
 }
+
+#[cfg(test)]
+mod tests;

@@ -55,3 +55,6 @@ impl Timestamps {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

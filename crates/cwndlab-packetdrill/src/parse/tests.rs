@@ -18,6 +18,10 @@ fn times_are_absolute_relative_ranges_or_any() {
     assert_eq!(when("+.000123"), When { relative: true, at: at(123_000), until: None });
     assert_eq!(when("1.5~2.5"), When { relative: false, at: at(1_500_000_000), until: at(2_500_000_000) });
     assert_eq!(when("+.3~+.303"), When { relative: true, at: at(300_000_000), until: at(303_000_000) });
+    assert_eq!(when("+ \t.3"), When { relative: true, at: at(300_000_000), until: None });
+    assert_eq!(when("1000000"), When { relative: false, at: at(1_000_000_000_000_000), until: None });
+    let late = parse("1000001 < . 1:1(0)").expect_err("too late").message;
+    assert!(late.contains("at most 1000000 s"), "{late}");
     assert_eq!(when("*"), When { relative: false, at: None, until: None });
 }
 
@@ -48,6 +52,46 @@ fn options_left_open_are_not_compared_and_absent_ones_must_be_absent() {
     };
     assert_eq!(options("0 > S 0:0(0) <...>"), None);
     assert_eq!(options("0 > S 0:0(0)"), Some(Options::default()));
+}
+
+#[test]
+fn options_are_read_within_the_ranges_of_their_fields() {
+    let options = |text: &str| match parse(&format!("0 < . 1:1(0) <{text}>")) {
+        Ok(script) => match script.events[0].action.clone() {
+            Action::Inject(packet) => packet.options,
+            _ => panic!("a segment"),
+        },
+        Err(_) => None,
+    };
+    let plain = Options::default;
+    let accecn = |order, fields, counters| {
+        Some(Options { accecn: Some(cwndlab_tcp::AccEcnOption { order, fields, counters }), ..plain() })
+    };
+    for (text, expected) in [
+        ("nop,eol", Some(plain())),
+        ("mss 65535", Some(Options { mss: Some(65_535), ..plain() })),
+        ("wscale 14", Some(Options { window_scale: Some(14), ..plain() })),
+        ("sackOK", Some(Options { sack_permitted: true, ..plain() })),
+        ("TS val 4294967295 ecr 0", Some(Options { timestamps: Some((u32::MAX, 0)), ..plain() })),
+        ("ECN e0b 1 ceb 2 e1b 3", accecn(0, 3, [1, 2, 3])),
+        ("ECN e1b 16777215", accecn(1, 1, [16_777_215, 0, 0])),
+        ("ECN e1b 4 ceb 5", accecn(1, 2, [4, 5, 0])),
+        ("ECN", accecn(1, 0, [0; 3])),
+        ("mss 65536", None),
+        ("wscale 256", None),
+        ("sackOK 1", None),
+        ("TS val x ecr 1", None),
+        ("TS val 1 ecr x", None),
+        ("sack", None),
+        ("sack 1:2 3:x", None),
+        ("ECN e1b", None),
+        ("ECN e1b 1 ceb 2 e0b 3 e1b 4", None),
+        ("ECN e1b 1 e0b 2", None),
+        ("ECN ceb 1", None),
+        ("ECN e1b 16777216", None),
+    ] {
+        assert_eq!(options(text), expected, "{text}");
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ fn assertions_hold_by_pythons_rules() {
         "x = tcpi_snd_cwnd / 4\nassert x == 2.5  # a comment",
         "assert 1, 'a; b # c'; assert 2, \"it's; so\"",
         "assert tcpi_snd_cwnd != 9 and not tcpi_snd_cwnd != 10 and not 11 == tcpi_snd_cwnd",
+        "assert 9 != tcpi_snd_cwnd != 11 and not 10 != tcpi_snd_cwnd",
         "assert not 10 < tcpi_snd_cwnd and not tcpi_snd_cwnd > 10 and 9 < tcpi_snd_cwnd < 11 > 10",
         "assert not 9 <= tcpi_snd_cwnd <= 9 and tcpi_snd_cwnd >= 10 and not tcpi_snd_cwnd >= 11",
         "assert 6 & 3 == 2 and 0.5 == 1 / 2 and -0.0 == 0 and max(1, 3, 2) == 3 and int(-2.5) == -2",

@@ -99,6 +99,7 @@ fn what_is_not_there_is_told_from_what_fails() {
         (format!("{OPENS}+0 %{{ assert tcpi_rcv_rtt == 1 }}%"), "no tcpi_rcv_rtt; it has tcpi_"),
         (format!("{OPENS}+0 setsockopt(4, SOL_TCP, TCP_QUICKACK, [1], 4) = 0"), "TCP_QUICKACK, …) is not supported"),
         (format!("{OPENS}+0 setsockopt(4, SOL_SOCKET, SO_RCVBUF, [9000], 4) = 0"), "SO_RCVBUF of a connection"),
+        (format!("{OPENS}+0 setsockopt(4, SOL_TCP, TCP_MAXSEG, [900], 4) = 0"), "TCP_MAXSEG of a connection"),
         (format!("{OPENS}+0 getsockopt(4, SOL_SOCKET, SO_SNDBUF, [9000], [4]) = 0"), "SO_SNDBUF, …) is not supported"),
         (format!("{OPENS}+0 send(4, ..., 9, MSG_OOB) = 9"), "flag MSG_OOB is not supported"),
         (format!("{OPENS}+0 recv(4, ..., 9, MSG_WAITALL) = 9"), "flag MSG_WAITALL is not supported"),
@@ -117,6 +118,56 @@ fn what_is_not_there_is_told_from_what_fails() {
     ] {
         let error = run(&script, &Profile::Linux6.config()).expect_err(part);
         assert!(error.unsupported && error.message.contains(part), "{error}");
+    }
+}
+
+/// Linux's values after a handshake of 0.1 s: RFC 6298 gives 300 ms, and Linux's bound of 200 ms on the variation the same.
+#[test]
+fn what_a_script_reads_of_a_new_connection() {
+    let checks = "tcpi_rtt == 100000 and tcpi_rttvar == 50000 and tcpi_rto == 300000 and tcpi_min_rtt == 100000
+assert tcpi_snd_mss == 1000 and tcpi_advmss == 1460 and tcpi_unacked == 0 and tcpi_snd_cwnd == 10
+assert tcpi_segs_in == 2 and tcpi_segs_out == 1 and tcpi_bytes_sent == 0 and tcpi_total_retrans == 0
+assert tcpi_ca_state == 0 and tcpi_retransmits == 0 and tcpi_backoff == 0 and tcpi_sacked == 0 and tcpi_lost == 0";
+    run(&format!("{OPENS}+0 %{{\nassert {checks}\n}}%"), &Profile::Linux6.config()).expect(checks);
+}
+
+/// RFC 7323, section 3.2: the echo of a segment without the ACK flag has no meaning.
+#[test]
+fn a_syn_may_echo_anything_and_an_ack_what_was_sent() {
+    let script = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 listen(3, 1) = 0
++0 < S 0:0(0) win 65535 <mss 1000,sackOK,TS val 100 ecr 77>
++0 > S. 0:0(0) ack 1 <mss 1460,sackOK,TS val 50 ecr 100>
++.1 < . 1:1(0) ack 1 win 65535 <nop,nop,TS val 200 ecr {echo}>";
+    run(&script.replace("{echo}", "50"), &Profile::Linux6.config()).expect("it was sent");
+    let error = run(&script.replace("{echo}", "51"), &Profile::Linux6.config()).expect_err("it was not");
+    assert!(error.message.contains("TS ecr 51 echoes no timestamp"), "{error}");
+}
+
+/// Limits of the values of socket options, before the socket is connected.
+#[test]
+fn values_of_options_are_checked() {
+    for (option, value, taken) in [
+        ("TCP_MAXSEG", "7", false),
+        ("TCP_MAXSEG", "8", true),
+        ("TCP_MAXSEG", "65535", true),
+        ("TCP_MAXSEG", "65536", false),
+        ("SO_RCVBUF", "0", false),
+        ("SO_RCVBUF", "1", true),
+        ("SO_RCVBUF", "1073741824", true),
+        ("SO_RCVBUF", "1073741825", false),
+        ("TCP_USER_TIMEOUT", "0", true),
+        ("TCP_USER_TIMEOUT", "2147483647", true),
+        ("TCP_USER_TIMEOUT", "2147483648", false),
+        ("TCP_USER_TIMEOUT", "-1", false),
+    ] {
+        let script =
+            format!("0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 setsockopt(3, SOL, {option}, [{value}], 4) = 0");
+        let found = run(&script, &Profile::Linux6.config());
+        assert_eq!(found.is_ok(), taken, "{option} {value}: {found:?}");
+        if let Err(error) = found {
+            assert!(error.message.contains("expected [number]") && !error.unsupported, "{error}");
+        }
     }
 }
 
