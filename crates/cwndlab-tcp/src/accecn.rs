@@ -3,7 +3,7 @@
 //!
 //! - Handshake (the RFC's table 2): [`Mode::of_syn`], [`Mode::of_syn_ack`]. Each end reports the ECN codepoint of the
 //!   SYN or SYN-ACK that it received ([`reflected`]). The report reveals a network that rewrites the field
-//!   ([`is_possible`]).
+//!   ([`NOT_ECT`]).
 //!
 //! - The ACE field counts the packets that arrived with CE, modulo 8: [`AccEcn::on_arrival`], [`AccEcn::flags`]. From
 //!   the field, the other end infers how many packets were marked: [`AccEcn::newly_marked`].
@@ -55,8 +55,12 @@ impl Mode {
     }
 }
 
+/// The codepoint with which this end sends SYN and SYN-ACK. No network that follows the rules changes it
+/// (`tcp_ect_transition_valid`).
+const NOT_ECT: u8 = 0;
+
 /// ACE fields of the handshake, each with the codepoint that it reports.
-const REFLECTED: [(u8, u8); 4] = [(0b010, 0), (0b011, ECT_1), (0b100, ECT_0), (0b110, CE)];
+const REFLECTED: [(u8, u8); 4] = [(0b010, NOT_ECT), (0b011, ECT_1), (0b100, ECT_0), (0b110, CE)];
 
 /// Returns the flags that report that a SYN or SYN-ACK arrived with `codepoint`.
 pub(crate) fn reflected(codepoint: u8) -> Flags {
@@ -66,12 +70,6 @@ pub(crate) fn reflected(codepoint: u8) -> Flags {
 /// Returns the codepoint that an ACE field of the handshake reports; `None` if it reports none.
 fn reported(ace: u8) -> Option<u8> {
     REFLECTED.iter().find(|known| known.0 == ace).map(|known| known.1)
-}
-
-/// Whether a network that follows the rules can have changed the codepoint from `sent` to `received`
-/// (`tcp_ect_transition_valid`).
-fn is_possible(sent: u8, received: u8) -> bool {
-    received == sent || (sent != 0 && received != 0 && sent != CE)
 }
 
 /// AccECN's state at one end, as sender and as receiver.
@@ -165,7 +163,7 @@ impl AccEcn {
         (self.syn_codepoint, self.last_codepoint) = (seg.ecn, seg.ecn);
         if answer {
             self.reflects = true;
-            self.distrusted = !reported(seg.flags.ace()).is_some_and(|codepoint| is_possible(0, codepoint));
+            self.distrusted = reported(seg.flags.ace()) != Some(NOT_ECT);
             if seg.ecn == CE {
                 self.received_ce += 1;
                 self.pending += 1;
@@ -183,11 +181,7 @@ impl AccEcn {
     pub fn on_third(&mut self, seg: &Segment) {
         match (seg.flags.ace(), seg.len) {
             (0b000, _) => self.distrusted = true, // cleared by the network
-            (ace, 0) => {
-                if let Some(codepoint) = reported(ace) {
-                    self.distrusted |= !is_possible(0, codepoint);
-                }
-            }
+            (ace, 0) => self.distrusted |= reported(ace).is_some_and(|codepoint| codepoint != NOT_ECT),
             _ => {} // with data, the field is a counter
         }
         self.read_option(seg, 0);
