@@ -345,5 +345,13 @@ def test_a_value_that_the_axis_lacks_is_placed_by_its_size(
     assert made.stops[base].value is None
 
 
+def test_a_setting_has_a_position_for_each_control() -> None:
+    found = full()
+    assert found.cell(found.base).axes == {"n": 4}
+    for state in (found.base[1:], (*found.base, 0)):
+        with pytest.raises(ValueError, match="is (longer|shorter) than"):
+            found.cell(state)
+
+
 def test_objects_that_are_shared_cannot_be_changed() -> None:
     assert not changeable("apps.explore", "apps.notebook")
