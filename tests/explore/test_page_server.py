@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import socket
 import threading
 import time
@@ -11,9 +13,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from cwndlab import _core
 from cwndlab.apps.explore import server as module
 from cwndlab.apps.explore.server import MOST, PageServer
 from cwndlab.base import laws
+from cwndlab.base.errors import RunError
 
 
 @pytest.fixture
@@ -100,3 +104,32 @@ def test_a_head_that_comes_byte_by_byte_in_time_is_answered(server: PageServer) 
         ) in f"GET {urlsplit(server.url).path} HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n":
             client.sendall(letter.encode())
         assert client.makefile("rb").readline() == b"HTTP/1.0 200 OK\r\n"
+
+
+def test_a_body_of_the_largest_length_is_read_and_one_more_byte_is_too_much(
+    server: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST", 3)
+    assert b" 400 " in answer(server, "Content-Length: 3\r\n\r\n[] ")
+    assert b" 413 " in answer(server, "Content-Length: 4\r\n\r\n[]  ")
+
+
+@pytest.mark.parametrize("error", [RunError("it broke"), _core.BudgetError("it broke")])
+def test_a_run_that_fails_is_answered_with_its_error(
+    server: PageServer, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def run_here(*given: object, **limits: object) -> None:
+        asked.append((given[:3], limits))
+        raise error
+
+    monkeypatch.setattr(module, "run_here", run_here)
+    body = json.dumps({"scenario": "{}", "seed": "7", "replicate": 2, "read": {}})
+    client = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=5)
+    client.request("POST", f"/{server.token}/run", body)
+    found = client.getresponse()
+    assert found.status == 200 and json.loads(found.read()) == {"error": str(error)}
+    assert found.getheader("Cache-Control") == "no-store"
+    assert asked == [(("{}", 7, 2), {"max_seconds": 60.0})]
+    client.close()

@@ -349,7 +349,7 @@ def test_a_setting_has_a_position_for_each_control() -> None:
     found = full()
     assert found.cell(found.base).axes == {"n": 4}
     for state in (found.base[1:], (*found.base, 0)):
-        with pytest.raises(ValueError, match="is (longer|shorter) than"):
+        with pytest.raises(ValueError, match=r"is (longer|shorter) than"):
             found.cell(state)
 
 
