@@ -263,3 +263,8 @@ def test_of_a_download_the_servers_window_is_drawn(monkeypatch: pytest.MonkeyPat
 def test_a_request_has_ten_megabytes_and_a_run_a_minute() -> None:
     assert (server.MOST, server.LONGEST, server.PATIENCE_S) == (10_000_000, 60.0, 10.0)
     assert server.PageServer.daemon_threads and server._Handler.timeout == 10.0
+
+
+def test_a_number_that_no_float_has_is_rounded() -> None:
+    made = server._column(pa.chunked_array([[2**53 + 1, 2**62]]))
+    assert np.frombuffer(base64.b64decode(made["values"]), "<f8").tolist() == [float(2**53), float(2**62)]
