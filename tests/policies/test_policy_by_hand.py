@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import deque
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -311,6 +312,11 @@ def test_training_draws_cells_and_tests_follow_in_order() -> None:
     assert {name for name, *_ in began} == set("abc") and len({k for *_, k in began}) == 60
     assert {seed for _, seed, _ in began} == {(1 << 32) - 5}, "modulo 2^64"
     assert 1 << 26 < max(k for *_, k in began) < 1 << 31
+
+
+def test_a_first_step_has_seen_nothing() -> None:
+    assert {name: value for name, value in asdict(FlowStep()).items() if value} == {"mss": 1}
+    assert FlowStep().pacing_rate_bps is None
 
 
 def test_objects_that_are_shared_cannot_be_changed() -> None:
