@@ -335,6 +335,17 @@ def test_flows_are_compared_in_each_setting_and_named_by_the_first_without_a_tit
     )
 
 
+def test_of_several_settings_those_with_the_largest_ratios_are_stated() -> None:
+    high = {("pie", "a"): 3.0, ("pie", "b"): 2.0, ("red", "a"): 9.0, ("red", "b"): 1.0, ("cake", "b"): 8.0}
+    rows = {
+        (flow, queue): [high.get((queue, flow), 2.0)] for queue in ("pie", "red", "cake") for flow in "ab"
+    }
+    names, found = flows(rows, queue=["pie", "red", "cake"])
+    text = plain(headline(figure(quantity=None, quantities=names, series=["queue"]), found).shown)
+    assert re.findall(r"queue = (\w+): at iw = 1, (\w)", text)[:2] == [("red", "a"), ("cake", "b")]
+    assert "pie" not in text.partition("With")[2]
+
+
 def test_cells_without_an_axis_of_the_series_are_a_line_of_their_own() -> None:
     cells = (*synthetic.grid(iw=[1, 2]), *synthetic.grid(iw=[1, 2], queue=["pie", "red"]))
     level = {None: 3.0, "pie": 3.0, "red": 9.0}
