@@ -290,6 +290,9 @@ def test_figures_of_other_kinds_have_no_headline() -> None:
 def test_the_effect_of_a_series_is_stated_where_it_is_the_largest() -> None:
     values = {(1, "red", "a"): 2.0, (1, "pie", "a"): 3.0, (1, "red", "b"): 2.0, (1, "pie", "b"): 8.0}
     found = results(cast(Any, values), iw=[1], queue=["red", "pie"], law=["a", "b"])
+    turned = results(cast(Any, values), iw=[1], queue=["pie", "red"], law=["b", "a"])
+    series = figure(series=["queue", "law"])
+    assert headline(series, turned) == headline(series, found)
     text = plain(headline(figure(series=["queue", "law"]), found).shown)
     assert text == (
         "With law = b: at iw = 1, pie has the larger goodput (8 against 2 Mbit/s). "

@@ -81,7 +81,10 @@ def test_both_sides_are_drawn_in_one_figure_with_an_axis_of_their_own(
 ) -> None:
     cells = synthetic.grid(run=[1, 2])
     results = synthetic.make_results(
-        cells, {"q": "s"}, {(cell.id, "q"): [1.0] for cell in cells}, axes={"run": AxisInfo()}
+        cells,
+        {"q": "s"},
+        {(cell.id, "q"): [1.0] for cell in cells},
+        axes={"run": AxisInfo(), "x": AxisInfo()},
     )
     asked: list[Any] = []
 
