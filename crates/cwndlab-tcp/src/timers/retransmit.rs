@@ -75,3 +75,16 @@ impl RetransmissionTimer {
         self.expire_at(reason, cfg.expiry_again(self.at, now, wait));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_postponed_timer_expires_later_for_its_reason() {
+        let mut timer = RetransmissionTimer::STOPPED;
+        timer.expire_at(Reason::Probe, Time::from_millis(30));
+        timer.postpone(Time::from_millis(12));
+        assert_eq!((timer.at(), timer.reason()), (Time::from_millis(42), Reason::Probe));
+    }
+}

@@ -8,6 +8,23 @@ fn every_profile_can_run() {
     }
 }
 
+/// RFC 6691 and RFC 7323, appendix A: the smaller MSS of both ends, less the option that both have offered.
+#[test]
+fn a_full_segment_has_room_for_the_timestamps_of_both() {
+    for (mss, timestamps, of_peer, peer_has, bytes) in [
+        (1460, true, 1460, true, 1448),
+        (1460, true, 1460, false, 1460),
+        (1460, false, 1460, true, 1460),
+        (1460, false, 1000, false, 1000),
+        (536, true, 1460, true, 524),
+        (10, true, 10, true, 1),
+    ] {
+        let end = |mss, timestamps| TcpConfig { mss, timestamps, ..Profile::Rfc5681.config() };
+        let found = end(mss, timestamps).full_segment_bytes(&end(of_peer, peer_has));
+        assert_eq!(found, bytes, "{mss} {timestamps}, {of_peer} {peer_has}");
+    }
+}
+
 #[test]
 fn a_value_out_of_range_is_refused_with_its_knob_and_what_would_be_right() {
     type Change = fn(&mut TcpConfig);

@@ -14,6 +14,15 @@ fn state_fits_its_budget() {
 }
 
 #[test]
+fn a_product_may_need_more_than_64_bits_and_a_quotient_may_not() {
+    use crate::congestion::product_over;
+    assert_eq!(product_over(6, 7, 4), 10);
+    assert_eq!(product_over(1 << 40, 1 << 40, 1 << 20), 1 << 60);
+    assert_eq!(product_over(u64::MAX, 2, 4), u64::MAX / 2);
+    assert_eq!(product_over(u64::MAX, 3, 2), u64::MAX, "at most this");
+}
+
+#[test]
 fn initial_windows_are_those_of_the_rfcs() {
     // RFC 3390, section 1 and RFC 6928, section 2
     for (mss, rfc3390, rfc6928) in

@@ -133,3 +133,10 @@ fn the_id_of_a_law_is_32_hexadecimal_digits_in_json() {
         assert!(wrong.parse::<LawId>().is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn a_window_is_read_as_it_was_made() {
+    let window = Window::new(5000.0, 7000.0);
+    assert_eq!([window.cwnd_bytes(), window.ssthresh_bytes()].map(f64::to_bits), [5000.0, 7000.0].map(f64::to_bits));
+    assert_eq!((window.pacing_rate_bps, window.timer), (None, Time::MAX));
+}

@@ -203,6 +203,7 @@ fn before_version_0_7_the_pace_is_that_of_cwnd_and_version_0_6_sends_pairs() {
 fn pace_is_a_window_of_packets_a_round_trip_and_twice_that_in_slow_start() {
     let mut prague = new(10);
     assert_eq!(prague.grant(10_000).pacing_rate, None, "before the first measurement");
+    assert!(!prague.limits_itself());
     prague.pace(Time::from_millis(40), MSS, 0, Segments { cwnd: 10, ssthresh: 10 });
     assert_eq!(prague.grant(10_000).pacing_rate, Some(262_500));
     prague.pace(Time::from_millis(40), MSS, 12, Segments { cwnd: 10, ssthresh: u64::MAX });

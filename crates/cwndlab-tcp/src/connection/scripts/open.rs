@@ -191,6 +191,19 @@ fn a_syn_ack_that_went_twice_because_the_syn_did_is_not_measured() {
     assert_eq!(end.srtt(&cfg), Time::ZERO);
 }
 
+/// RFC 6298, section 2: the first timeout is a second after the SYN.
+#[test]
+fn a_timeout_is_told_from_one_that_is_not_due_before_a_time() {
+    let cfg = with_handshake();
+    let mut end = Connection::client(&cfg, ISS, Time::ZERO);
+    assert!(end.poll_transmit(&cfg, Time::ZERO).is_some());
+    let second = Time::from_secs(1);
+    assert_eq!(end.poll_timeout(), second);
+    for (before, found) in [(Time::from_nanos(1_000_000_001), Some(second)), (second, None), (Time::ZERO, None)] {
+        assert_eq!(end.timeout_before(before), found, "{before}");
+    }
+}
+
 #[test]
 fn an_unanswered_syn_is_given_up_with_a_reason() {
     let cfg = with_handshake();

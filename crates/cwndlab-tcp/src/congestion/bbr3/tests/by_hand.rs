@@ -6,6 +6,21 @@ use super::*;
 use crate::congestion::Quantum;
 
 #[test]
+fn a_gain_scales_small_and_large_numbers_alike() {
+    for (value, gain, expected) in [
+        (7, 0.5, 3),
+        (1000, 2.77, 2770),
+        ((1 << 52) - 2, 0.5, (1 << 51) - 1),
+        (1 << 52, 0.5, 1 << 51),
+        (1 << 53, 2.0, 1 << 54),
+        (3, 1024.0, 3072),
+        (3, 1023.0, 3069),
+    ] {
+        assert_eq!(scaled(value, gain), expected, "{value} {gain}");
+    }
+}
+
+#[test]
 fn the_first_rate_is_the_window_a_round_trip_times_the_startup_gain() {
     // 10 packets of 1500 bytes in 40 ms are 375,000 bytes per second; Google's BBR v3 branch subtracts its margin of 1
     // %
