@@ -268,6 +268,9 @@ def test_round_trips_before_losses_leave_out_those_of_repairs() -> None:
     last = sent(140, 40, 10)
     assert policing._round_trips_before([*packets, last], {id(last)}) == 35 * MS, "90 ms ended a recovery"
     assert policing._round_trips_before(packets[:1], {id(first)}) == float("inf")
+    third = sent(60, 20, 10)
+    fed = [sent(5, 0, 10), sent(6, 10, 10), got(25, 10), got(30, 10, length=5), got(40, 20), third]
+    assert policing._round_trips_before(fed, {id(third)}) == 34 * MS, "data is no duplicate acknowledgment"
 
 
 @pytest.mark.parametrize(

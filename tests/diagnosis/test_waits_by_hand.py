@@ -134,6 +134,31 @@ def test_a_repeated_segment_waited_for_reports_or_a_timer(
     assert next(one[2:] for one in found[::-1] if one[1] <= 1000) == cause
 
 
+@pytest.mark.parametrize(
+    ("third", "cause"),
+    [
+        (got(43, 1000), "rto"),
+        (got(43, 1000, flags=ACK | FIN), "rto-few-dupacks"),
+        (got(43, 1000, flags=ACK | SYN), "rto-few-dupacks"),
+        (got(43, 1000, length=9), "rto-few-dupacks"),
+        (got(43, 1000, 8000), "rto-few-dupacks"),  # it moves the window
+        (got(43, 1000, 8000, sack=((2000, 3000),)), "rto"),
+        (got(43, 1000, probe="keep-alive"), "rto-few-dupacks"),
+        (got(43, 999), "rto-few-dupacks"),
+    ],
+)
+def test_only_pure_acknowledgments_of_the_same_are_duplicates(third: Packet, cause: str) -> None:
+    packets = [got(41, 1000), got(42, 1000), third, sent(300, 1000), got(320, 5000)]
+    assert next(one[2] for one in waits(*AGAIN, *packets) if one[1] == 300) == cause
+
+
+def test_a_segment_without_data_before_a_closed_window_is_a_probe() -> None:
+    closed = [sent(0), got(20, 1000, 0)]
+    assert waits(sent(300, 999, 0), first=closed) == [(0, 300, "zero-window", True)]
+    assert waits(sent(300, 1000, 0), first=closed) == []
+    assert waits(sent(300, 999, 0), first=[sent(0), got(20, 1000, 1)]) == []
+
+
 def test_what_a_policer_dropped_is_its_fault_if_drops_are_known() -> None:
     dropped = sent(20.5, 1000, drop=Drop(21 * MS, "x", "y", by_policer=True))
     lost = sent(20.5, 1000, drop=Drop(21 * MS, "x", "y"))
