@@ -8,11 +8,12 @@ from xml.etree import ElementTree
 import pytest
 from written_rows import around, card, criterion, row
 
-from cwndlab.apps.evaluate import overview, scorecard_data
+from cwndlab.apps.evaluate import overview, scorecard, scorecard_data
 from cwndlab.apps.evaluate.overview import RangeBar
 from cwndlab.apps.evaluate.scorecard import Standing, ThresholdOutcome
 from cwndlab.apps.evaluate.subjects import Subject
 from cwndlab.stats.intervals import Interval, exact
+from synthetic import make_results
 
 MET, NOT_MET = ThresholdOutcome.MET, ThresholdOutcome.NOT_MET
 UNDECIDED, OTHERS = ThresholdOutcome.UNDECIDED, ThresholdOutcome.NOT_APPLICABLE
@@ -337,3 +338,13 @@ def test_junit_has_a_case_for_each_row_with_its_failure_or_why_it_was_skipped() 
         "p/missing": "its study was not run",
         "p/refused": "no QUIC",
     }
+
+
+def test_without_a_comparison_no_outcome_is_counted_as_decided() -> None:
+    results = make_results((), {}, {})
+    limited = criterion(requires='x[subject="$subject"] > 0', limit="l", note="n", study="small")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scorecard, "_outcome", lambda pack, criterion, name, evaluator: MET)
+        made = [row({"a": MET, "b": UNDECIDED}, of=limited), row({"a": NOT_MET}, of=limited)]
+        assert scorecard._family(card().pack, made, {"small": results}, 0) == (0, 0, 0)
+        assert scorecard._family(card().pack, made, {"small": results}, 4) == (2, 4, 1)
