@@ -15,7 +15,7 @@ from cwndlab_linux.differ import study_case
 from cwndlab_linux.differ.random_scenario import Alignment
 from cwndlab_linux.real_kernel import Kernel, RunProcess
 from cwndlab_linux.stack import STACKS
-from cwndlab_linux.virtual import build, trials
+from cwndlab_linux.virtual import build, source, trials
 from cwndlab_linux.virtual.steps import BuildSteps, environment, missing_tools, output_of
 from cwndlab_linux.virtual.trials import FirstBad, report
 
@@ -335,3 +335,22 @@ def test_a_plan_runs_on_the_kernel_of_the_options_or_of_each_cell(monkeypatch: p
     assert (one.image, one.others, one.at_once, one.stack.name) == ("image 6.1", {}, 3, "linux-stock")
     real: Any = entry.executor(options(backend="linux", stack="linux-1998"), plan)
     assert type(real) is Kernel and real.stack.name == "linux-1998" and not real.verify
+
+
+# ── sources ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_source_says_its_version_in_its_makefile_or_its_name(tmp_path: Path) -> None:
+    with pytest.raises(
+        RunError, match=r"the name must say which version it is, such as linux-6\.12\.48\.tar\.xz"
+    ):
+        source.version_in(Path("kernel.tar.xz"))
+    assert source.version_in(Path("/x/linux-6.12.48.tar.xz")) == "6.12.48"
+    assert source.version_in(Path("linux-7.3.tar.xz")) == "7.3"
+    (tmp_path / "Makefile").write_text("VERSION = 6\nPATCHLEVEL=12\nSUBLEVEL =  5\n")
+    assert source.version_of(tmp_path) == "6.12.5"
+    (tmp_path / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 12\n")
+    with pytest.raises(
+        RunError, match="Makefile: no VERSION, PATCHLEVEL and SUBLEVEL; not a kernel's source"
+    ):
+        source.version_of(tmp_path)

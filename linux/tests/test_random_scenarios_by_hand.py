@@ -258,3 +258,13 @@ def test_the_largest_numbers_make_the_largest_scenario(monkeypatch: pytest.Monke
 def test_a_slow_path_has_at_least_twice_the_least_data() -> None:
     (bulk,) = random_scenario._flow(Fixed(True), 0.01, "reno", first=True)  # type: ignore[arg-type]
     assert bulk == Transfer(0, 40_000, "reno")
+
+
+@pytest.mark.parametrize(
+    ("first", "upper", "begins"), [(True, True, 0), (False, False, 0), (False, True, 2999)]
+)
+def test_the_first_flow_begins_at_zero_and_another_within_three_seconds(
+    first: bool, upper: bool, begins: int
+) -> None:
+    (bulk,) = random_scenario._flow(Fixed(upper), 10.0, "reno", first=first)  # type: ignore[arg-type]
+    assert bulk.start_ms == begins
