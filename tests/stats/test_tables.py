@@ -68,6 +68,19 @@ def test_rows_follow_the_paper_and_each_cell_has_its_verdict(tmp_path: Path) -> 
     assert first.cell == "webs=8,ftps=0,iw=1"
 
 
+def test_a_number_has_the_decimals_of_its_column_or_of_the_printed_one(tmp_path: Path) -> None:
+    spec = table(tmp_path)
+
+    def decimals(**changes: Any) -> list[int | None]:
+        first = spec.columns[0].model_copy(update=changes)
+        of_column = judged(tmp_path, spec.model_copy(update={"columns": [first]})).cells
+        return [line[0].digits for line in of_column]
+
+    assert decimals() == [2, 2, 2, 1]  # 0.56, 0.64, 1.56 and 1.5
+    assert decimals(digits=3) == [3] * 4
+    assert decimals(published_scale=0.001) == decimals(published=None) == [None] * 4
+
+
 def test_a_paper_may_print_one_row_or_none(tmp_path: Path) -> None:
     head, first = PUBLISHED.splitlines()[:2]
     [[level, change]] = judged(tmp_path, table(tmp_path, f"{head}\n{first}\n")).cells

@@ -1,5 +1,7 @@
 //! Each setting, by the knob that it moves. The values are those of Linux's `ip-sysctl` and FreeBSD's tcp(4).
 
+use cwndlab_tcp::WindowLawKind;
+
 use super::*;
 
 type Change = fn(&mut TcpConfig);
@@ -21,7 +23,7 @@ fn rack(cfg: &mut TcpConfig) -> &mut cwndlab_tcp::RackConfig {
 #[test]
 fn each_setting_of_linux_moves_its_knob_alone() {
     // (settings, the difference from Linux's own configuration)
-    let cases: [(&[(&str, &str)], Change); 24] = [
+    let cases: [(&[(&str, &str)], Change); 27] = [
         (&[("tcp_sack", "0")], |cfg| {
             cfg.sack = false;
             cfg.recovery = Profile::Linux6.recovery(RecoveryKind::NewReno);
@@ -53,7 +55,12 @@ fn each_setting_of_linux_moves_its_knob_alone() {
         (&[("tcp_rmem", "4096 1 1073741824")], |cfg| {
             cfg.receive_tuning = ReceiveTuning::Linux { initial_bytes: 1, most_bytes: 1 << 30 };
         }),
-        (&[("tcp_congestion_control", "reno")], |cfg| cfg.window_law = cwndlab_tcp::WindowLawKind::Reno),
+        (&[("tcp_congestion_control", "reno")], |cfg| cfg.window_law = WindowLawKind::Reno),
+        (&[("tcp_congestion_control", "bbr")], |cfg| cfg.window_law = WindowLawKind::Bbr1),
+        (&[("tcp_congestion_control", "reno"), ("tcp_congestion_control", "cubic")], |_| {}),
+        (&[("tcp_congestion_control", "dctcp")], |cfg| {
+            (cfg.window_law, cfg.ecn) = (WindowLawKind::Dctcp, EcnKind::Dctcp);
+        }),
     ];
     for (settings, change) in cases {
         for prefix in ["net.ipv4.", "net/ipv4/", "/proc/sys/net/ipv4/"] {
