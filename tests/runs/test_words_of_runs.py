@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 
+from cwndlab.base import importing
 from cwndlab.base.core import KeptRecords
 from cwndlab.base.errors import StudyError
 from cwndlab.base.usercode import describe_error
@@ -136,3 +138,37 @@ def test_only_a_capture_of_kept_records_can_be_written(tmp_path: Any) -> None:
     for records, kind in ((KeptRecords({}, capture=b"capture"), "ns"), (KeptRecords({}), "pcapng")):
         with pytest.raises(ValueError, match=f"kept records are not written as {kind}; `cwndlab trace` runs"):
             records.write_trace(str(file), kind)
+
+
+def test_an_interrupt_ends_the_command_without_a_traceback_and_other_errors_keep_theirs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    codes: list[int] = []
+    shown: list[object] = []
+    monkeypatch.setattr(importing.os, "_exit", codes.append)
+    monkeypatch.setattr(sys, "__excepthook__", lambda kind, error, trace: shown.append(error))
+    error = ValueError("wrong")
+    importing._end(ValueError, error, None)
+    assert (codes, shown, capsys.readouterr().err) == ([], [error], "")
+    importing._end(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert (codes, capsys.readouterr().err) == ([130], "stopped\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "is_ours"),
+    [
+        (["python", "-m", "cwndlab", "run"], True),
+        (["python", "/usr/bin/cwndlab", "run"], True),
+        (["python", "/usr/bin/notcwndlab"], False),
+        (["python", "script.py", "/usr/bin/cwndlab"], False),
+        (["python", "-m", "pytest", "cwndlab"], False),
+        (["python"], False),
+    ],
+)
+def test_only_the_command_line_ends_by_an_interrupt_so(
+    monkeypatch: pytest.MonkeyPatch, command: list[str], is_ours: bool
+) -> None:
+    monkeypatch.setattr(sys, "orig_argv", command)
+    monkeypatch.setattr(sys, "excepthook", before := object())
+    importing.end_quietly()
+    assert (sys.excepthook is importing._end) == is_ours and (sys.excepthook is before) != is_ours

@@ -130,6 +130,23 @@ def test_leaving_out_one_value_of_a_median_has_the_error_of_its_order_statistics
     assert error > 0
 
 
+@pytest.mark.parametrize(
+    ("samples", "within", "dominated"),
+    [
+        ([10.0, 9.0, 11.0], NON_NEGATIVE, False),
+        ([10.0, 1e-9, 15.0], NON_NEGATIVE, True),  # only the first run had any
+        ([10.0, 1e-9, 15.0], ANY, False),
+        ([0.9, 0.85, 0.95], SHARE, False),
+        ([0.9, 1.0, 0.8], SHARE, True),
+        ([0.1, 0.2, 0.0], SHARE, True),
+    ],
+)
+def test_a_run_dominates_if_without_it_the_estimate_is_at_a_bound(
+    samples: list[float], within: Range, dominated: bool
+) -> None:
+    assert jackknife._is_dominated(np.array(samples), within) is dominated
+
+
 def test_equal_values_have_a_median_without_error() -> None:
     assert jackknife.jackknife_values(np.full(7, 3.0), "median").tolist() == [3.0] * 8
 
