@@ -77,6 +77,19 @@ mod tests {
         assert_eq!(after(304, 55, 1448), 55);
     }
 
+    /// `tcp_update_rtt_min` also gets the round trip of the handshake.
+    #[test]
+    fn the_handshakes_round_trip_is_the_first_in_the_window() {
+        let cfg = Profile::Linux6.config();
+        let mut s = SendState::new(&cfg, 1448);
+        s.rtt.set_min_rtt(Time::from_millis(50));
+        let mut least = LeastRtt::default();
+        for (second, expected_ms) in [(1, 50), (300, 50), (310, 60)] {
+            least.note(&cfg, &mut s, Time::from_secs(second), Time::from_millis(60), None);
+            assert_eq!(s.rtt.min_rtt(), Time::from_millis(expected_ms), "at {second} s");
+        }
+    }
+
     #[test]
     fn without_linux_details_it_is_never_forgotten() {
         let cfg = TcpConfig { linux_details: false, ..Profile::Linux6.config() };
