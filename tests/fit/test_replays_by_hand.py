@@ -284,6 +284,23 @@ def test_pilots_are_repeated_until_the_cross_traffic_is_steady_but_six_times_at_
     assert rounds == [*((13, k) for k in range(pilots)), (39, 0)]
 
 
+def test_a_step_of_the_limit_is_steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[int] = []
+
+    def around(
+        task: FitTask, region: Region, count: int, attempt: int
+    ) -> tuple[Region, list[PathParameters]]:
+        rounds.append(count)
+        middle = replace(region.middle, cross=region.middle.cross + 0.25)
+        return replace(region, middle=middle), [middle]
+
+    monkeypatch.setattr(drawing, "STEADY_CROSS", 0.25)
+    monkeypatch.setattr(drawing, "_around", around)
+    monkeypatch.setattr(drawing, "replay", lambda paths, flow, threads: [])
+    drawing._without_tcp(task(cross=0.5))
+    assert rounds == [13, 39]
+
+
 def test_other_tcp_flows_are_drawn_over_laws_numbers_starts_and_round_trips() -> None:
     drawn = [drawing._rival(random.Random(seed), 8.0) for seed in range(300)]
     counts = {law: sum(one.cc == law for one in drawn) for law in ("cubic", "reno", "bbr1")}

@@ -13,6 +13,7 @@ import pytest
 from cwndlab.apps.check import command, estimate, study_warnings
 from cwndlab.apps.law_crate import crate
 from cwndlab.base.errors import RunError, StudyError
+from cwndlab.cli import app
 
 
 class OverBudgetError(Exception):
@@ -313,3 +314,30 @@ def test_a_crate_of_another_copy_is_told_which(monkeypatch: pytest.MonkeyPatch) 
         made = failure(said)
         assert made.problem.startswith("the crate depends on /other, which is another copy")
         assert made.right == 'path = "/own/crates/cwndlab-tcp"'
+
+
+@pytest.mark.parametrize(("cells", "words"), [(8, "3 min"), (2, "12 min")])
+def test_of_a_large_plan_the_time_is_estimated_from_some_of_its_cells(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    cells: int,
+    words: str,
+) -> None:
+    """A trial says 12 minutes for the cells that are tried; four processors share all eight."""
+    (tmp_path / "study.toml").write_text(
+        'title = "t"\nmeasure = ["goodput"]\n[dumbbell]\nrate = "5Mbps"\nrtt = "20ms"\n'
+        'buffer = [1, 2, 3, 4, 5, 6, 7, 8]\nflows = [{ cc = "reno" }]\n[run]\nduration = "2s"\n'
+    )
+    tried: list[int] = []
+
+    def seconds(plan: Any) -> float:
+        tried.append(len(plan.cells))
+        return 720.0
+
+    monkeypatch.setattr(command, "MOST_CELLS", cells)
+    monkeypatch.setattr(estimate, "estimate_seconds", seconds)
+    monkeypatch.setattr("cwndlab.runs.executors.threads.available", lambda: 4)
+    app(["check", str(tmp_path / "study.toml")], standalone_mode=False)
+    assert tried == [cells]
+    assert f"estimated: {words} on 4 threads" in capsys.readouterr().out
