@@ -181,3 +181,15 @@ def test_channels_marks_and_charts() -> None:
     assert canvas.mark("line", {}, only="c")["transform"] == [{"filter": "c"}]
     assert canvas.mark_chart("d", plain) == {"data": {"name": "d"}, **plain}
     assert canvas.layer_chart("d", (plain,)) == {"data": {"name": "d"}, "layer": [plain]}
+
+
+@pytest.mark.parametrize(
+    ("width", "letters", "lines"), [(244, 40, 1), (244, 41, 2), (243, 39, 1), (243, 40, 2)]
+)
+def test_a_title_is_broken_where_it_is_wider_than_the_panel_and_the_labels_beside_it(
+    width: int, letters: int, lines: int
+) -> None:
+    """A letter takes 7 pixels, the labels of the vertical axis 36."""
+    title = "a" * 20 + " " + "b" * (letters - 21)
+    made = canvas.title_lines(title, figure(width=width))
+    assert made == ([title] if lines == 1 else title.split())

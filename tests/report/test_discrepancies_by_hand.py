@@ -220,16 +220,10 @@ def test_a_line_that_cannot_be_read_is_named_with_its_line_in_the_file() -> None
     assert (caught.value.file, caught.value.line, caught.value.key) == ("l.csv", 3, "tables.l")
 
 
-SPEC = Listing.model_validate(
-    {
-        "kind": "listing",
-        "id": "l",
-        "title": "L",
-        "published": "l.csv",
-        "axes": {"a": "iw"},
-        "variants": [{"heading": "one", "where": {}}, {"heading": "two", "where": {}}],
-    }
-)
+def listing_of(**more: Any) -> Listing:
+    variants = [{"heading": "one", "where": {}}, {"heading": "two", "where": {}}]
+    about: dict[str, Any] = {"kind": "listing", "id": "l", "title": "L", "published": "l.csv"}
+    return Listing.model_validate(about | {"axes": {"a": "iw"}, "variants": variants} | more)
 
 
 def _judged(*variants: list[float]) -> Any:
@@ -249,7 +243,7 @@ def _judged(*variants: list[float]) -> Any:
             line_here = listing.Line(times[k], line.event, line.acked, line.sent) if known else None
             row.append(listing._judge("l", line, line_here, cell, at, []))
         rows.append(tuple(row))
-    return listing.JudgedListing(SPEC, tuple(published), tuple(rows))
+    return listing.JudgedListing(listing_of(), tuple(published), tuple(rows))
 
 
 def test_the_first_line_that_differs_is_named_for_each_variant() -> None:
@@ -262,6 +256,11 @@ def test_the_first_line_that_differs_is_named_for_each_variant() -> None:
     assert [entry.difference for entry in second.entries] == ["+500.0 ms", "±0.0 ms"]
     assert (first.entries[1].time, first.entries[1].difference) == ("none", "")
     assert first.event == "ack 6 → sends 7 8" and third.event == "start → sends 1"
+    assert (found.about, found.variants) == ("", ("one", "two"))
+    words = {"about": "On it.", "rounding": {"half_width": 0.5, "reason": "whole seconds"}, "variants": []}
+    view = _judged([1.0, 2.0, 3.0])._replace(spec=listing_of(**words)).view(Labels({}, {}))
+    assert (view.about, view.variants) == ("On it.", ("measured",))
+    assert view.remarks == ("Rounding of the source: whole seconds",)
     judged = _judged([1.0, 2.5, 3.5])
     assert [row[0].quantity for row in judged.cells] == [
         "time of line 1: ack 6",
