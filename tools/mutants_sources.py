@@ -38,15 +38,15 @@ def rust_mutants(areas: Areas) -> Iterator[Mutant]:
 
 
 def python_mutants(areas: Areas, folder: Path) -> Iterator[Mutant]:
-    """All mutants of the Python package, except in type annotations, which are not executed."""
+    """All mutants of the Python package, except in what only type checkers read."""
     lines: dict[str, list[str]] = {}
-    annotations: dict[str, list[tuple[int, int, int, int]]] = {}
+    typed: dict[str, list[tuple[int, int, int, int]]] = {}
     for file, operator, occurrence, line, column in _session(folder):
         if operator.endswith(IDENTITY) and "_Is" not in operator[: -len("_IsNot")]:
             continue
-        if file not in annotations:
-            annotations[file] = list(_annotations(ROOT / file))
-        inside = ((a, b) <= (line, column) < (c, d) for a, b, c, d in annotations[file])
+        if file not in typed:
+            typed[file] = list(_for_type_checkers(ROOT / file))
+        inside = ((a, b) <= (line, column) < (c, d) for a, b, c, d in typed[file])
         if not any(inside):
             change = operator.removeprefix("core/")
             how = {"operator": operator, "occurrence": str(occurrence)}
@@ -79,9 +79,12 @@ def _session(folder: Path) -> list[tuple[str, str, int, int, int]]:
         return database.execute(query).fetchall()
 
 
-def _annotations(path: Path) -> Iterator[tuple[int, int, int, int]]:
-    """The start and end (line, column) of each annotation."""
+def _for_type_checkers(path: Path) -> Iterator[tuple[int, int, int, int]]:
+    """The start and end (line, column) of each annotation and of each condition `TYPE_CHECKING`."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        for one in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+        parts = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            parts.append(node.test)
+        for one in parts:
             if isinstance(one, ast.expr) and one.end_lineno is not None and one.end_col_offset is not None:
                 yield one.lineno, one.col_offset, one.end_lineno, one.end_col_offset
