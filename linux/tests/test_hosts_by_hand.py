@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import socket
 import struct
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 
 from cwndlab import _core
-from cwndlab_linux import guest_shell, hosts
+from cwndlab_linux import hosts
 from cwndlab_linux.hosts import Hosts, SetupError
 from cwndlab_linux.stack import STACKS
 
@@ -275,84 +274,29 @@ def test_words_that_tc_rejects_are_quoted(monkeypatch: pytest.MonkeyPatch) -> No
 # ── the shell of a guest ──────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.fixture
-def nine() -> Iterator[None]:
-    """File descriptor 9 is the shell's, and afterwards again what it was."""
-    try:
-        saved = fcntl.fcntl(9, fcntl.F_DUPFD_CLOEXEC, 50)
-    except OSError:
-        saved = None
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 9)
-    if null != 9:
-        os.close(null)
-    yield
-    if saved is not None:
-        os.dup2(saved, 9)
-        os.close(saved)
-
-
-class Loop:
-    """Notes calls and readers."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[float, Any]] = []
-        self.readers: dict[int, Any] = {}
-
-    def call_at(self, when: float, what: Any) -> None:
-        self.calls.append((when, what))
-
-    def add_reader(self, handle: int, what: Any) -> None:
-        self.readers[handle] = what
-
-    def remove_reader(self, handle: int) -> None:
-        del self.readers[handle]
-
-
-def close(shell: guest_shell.Shell) -> None:
-    """Closes the files of a shell, as the end of a guest does."""
-    assert shell.process.stdin is not None
-    shell.process.stdin.close()
-    os.close(shell.report)
-
-
-def test_a_shell_runs_the_lines_that_it_is_given_until_their_end(tmp_path: Path, nine: None) -> None:
-    loop: Any = Loop()
-    entered: list[int] = []
-    spaces: Any = SimpleNamespace(namespaces={3: SimpleNamespace(enter=lambda: entered.append(3))})
-    wanted = {"node": 3, "at_ns": 2_500_000_000, "environment": {"PATH": os.environ["PATH"], "MINE": "yes"}}
-    shell = guest_shell.Shell({"folder": str(tmp_path), "shell": wanted}, spaces, loop)
-    shell.schedule(100.0)
-    ((when, opens),) = loop.calls
-    assert when == pytest.approx(102.5)
-    home = tmp_path / "shell"
+def opened(home: Path, at_ns: int, *lines: str) -> dict[str, Any]:
+    """What came of a shell that is given these lines (opened_shell.py)."""
     home.mkdir()
-    for k, line in enumerate(("echo $MINE in $PWD\n", "false", "", "never")):
+    for k, line in enumerate(lines):
         (home / f"line-{k}").write_text(line)
-    opens()
-    until = time.monotonic() + 30
-    while not shell.is_over and time.monotonic() < until:
-        for done in list(loop.readers.values()):
-            done()
-    assert shell.is_over and loop.readers == {} and entered == [3] and shell.lines == 3
+    command = [sys.executable, str(Path(__file__).with_name("opened_shell.py")), str(home.parent), str(at_ns)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_shell_runs_the_lines_that_it_is_given_until_their_end(tmp_path: Path) -> None:
+    home = tmp_path / "shell"
+    found = opened(home, 2_500_000_000, "echo $MINE in $PWD\n", "false", "", "never")
+    assert found == {
+        **{"when": 102.5, "entered": [3], "lines": 3, "is_over": True},
+        **{"readers": 0, "has_ended": True},
+    }
     assert (home / "output").read_text() == f"yes in {home}\n"
     assert sorted(path.name for path in home.glob("asks-*")) == ["asks-0", "asks-1", "asks-2"]
     assert abs(float((home / "asks-0").read_text()) - (time.monotonic() - 100.0)) < 60
-    assert shell.process.returncode is not None
-    close(shell)
 
 
-def test_a_shell_that_exits_is_over(tmp_path: Path, nine: None) -> None:
-    loop: Any = Loop()
-    spaces: Any = SimpleNamespace(namespaces={0: SimpleNamespace(enter=lambda: None)})
-    wanted = {"node": 0, "at_ns": 0, "environment": {"PATH": os.environ["PATH"]}}
-    shell = guest_shell.Shell({"folder": str(tmp_path), "shell": wanted}, spaces, loop)
-    (tmp_path / "shell").mkdir()
-    (tmp_path / "shell/line-0").write_text("exit")
-    shell._open()
-    until = time.monotonic() + 30
-    while not shell.is_over and time.monotonic() < until:
-        for done in list(loop.readers.values()):
-            done()
-    assert shell.is_over and shell.lines == 1
-    close(shell)
+def test_a_shell_that_exits_is_over(tmp_path: Path) -> None:
+    found = opened(tmp_path / "shell", 0, "exit")
+    assert (found["is_over"], found["lines"], found["when"]) == (True, 1, 100.0)
