@@ -1,16 +1,21 @@
-"""Packets of a flow that tests write by hand."""
+"""Packets of a flow and of a conversation that tests write by hand."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from cwndlab.apps.captures.deliveries import Deliveries
 from cwndlab.apps.captures.flow_packets import FlowPackets
+from cwndlab.apps.diagnosis.conversation import ACK, Packet
+from cwndlab.apps.diagnosis.summary import Summary
 
 MSS, HEADER = 1000, 40
+MS = 1_000_000
 
 
 def flow(
@@ -47,3 +52,20 @@ def deliveries(
 ) -> Deliveries:
     """The same, as deliveries."""
     return Deliveries(flow(sent, acks, **changes))  # type: ignore[arg-type]
+
+
+def sent(ms: float, seq: int = 0, length: int = 0, flags: int = ACK, **more: Any) -> Packet:
+    """A packet of the sender of a conversation."""
+    return Packet(round(ms * MS), True, seq, length, 0, 0, flags, **more)
+
+
+def got(
+    ms: float, ack: int = 0, window: int = 9000, length: int = 0, flags: int = ACK, **more: Any
+) -> Packet:
+    """A packet that arrives at the sender of a conversation."""
+    return Packet(round(ms * MS), False, 0, length, ack, window, flags, **more)
+
+
+def summary(**changes: Any) -> Summary:
+    """The summary of a conversation of two seconds."""
+    return replace(Summary("a > b", 2.0, 500_000, 400, 8, (0.04, 0.0525), {"cwnd": 1.5}), **changes)

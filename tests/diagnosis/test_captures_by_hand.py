@@ -11,17 +11,7 @@ from cwndlab.apps.captures import vantage
 from cwndlab.apps.captures.endings import describe_ending
 from cwndlab.apps.captures.vantage import Answers, find_answers, is_at_receiver, make_as_sent
 from cwndlab.apps.diagnosis.conversation import ACK, FIN, RST, SYN, Conversation, Missing, Packet
-
-MS = 1_000_000
-
-
-def sent(ms: float, seq: int = 0, length: int = 0, flags: int = ACK, **more: Any) -> Packet:
-    return Packet(round(ms * MS), True, seq, length, 0, 0, flags, **more)
-
-
-def got(ms: float, ack: int = 0, flags: int = ACK, window: int = 9000, **more: Any) -> Packet:
-    return Packet(round(ms * MS), False, 0, 0, ack, window, flags, **more)
-
+from made_packets import MS, got, sent
 
 OPEN = "Still open at the end of the capture."
 
@@ -50,16 +40,16 @@ OPEN = "Still open at the end of the capture."
             "At the end of the capture only the receiver had closed the connection.",
         ),
         (
-            [sent(5, 0, 900), got(9, 400), got(1505, 400, RST)],
+            [sent(5, 0, 900), got(9, 400), got(1505, 400, flags=RST)],
             "Ended by a RST of the receiver after 1.500 s, while 500 bytes were not acknowledged.",
         ),
         (
-            [sent(5, 0, 900), got(9, 400), got(1505, 900, RST)],
+            [sent(5, 0, 900), got(9, 400), got(1505, 900, flags=RST)],
             "Ended by a RST of the receiver after 1.500 s.",
         ),
         ([sent(5, 0, 900), got(9, 900), sent(10, flags=RST)], "Ended by a RST of the sender after 0.005 s."),
         (
-            [sent(5, 0, 900, unseen=True), got(9, 400), got(10, 400, RST)],
+            [sent(5, 0, 900, unseen=True), got(9, 400), got(10, 400, flags=RST)],
             "Ended by a RST of the receiver after 0.005 s.",
         ),
         (

@@ -17,16 +17,7 @@ from cwndlab.apps.captures.capture_formats import is_capture, readable
 from cwndlab.apps.captures.from_capture import _damaged_of_sender, _first_sends, _scale
 from cwndlab.apps.diagnosis.conversation import ACK, FIN, RST, SYN, Conversation, Missing, Packet
 from cwndlab.base.errors import StudyError
-
-MS = 1_000_000
-
-
-def sent(ms: float, seq: int = 0, length: int = 0, flags: int = ACK, **more: Any) -> Packet:
-    return Packet(round(ms * MS), True, seq, length, 0, 0, flags, **more)
-
-
-def got(ms: float, ack: int = 0, flags: int = ACK, window: int = 9000, **more: Any) -> Packet:
-    return Packet(round(ms * MS), False, 0, 0, ack, window, flags, **more)
+from made_packets import MS, got, sent
 
 
 @pytest.mark.parametrize(
@@ -43,7 +34,7 @@ def got(ms: float, ack: int = 0, flags: int = ACK, window: int = 9000, **more: A
             [(10, 20, 1, 2), (40, 10, 2, 4)],
         ),
         ([sent(1, 0, 10), sent(2, 30, 10), got(5, 20)], [(10, 20, 1, 2)], [(10, 10, 2, 5)]),
-        ([sent(1, 0, 10), got(3, 40, RST | ACK)], [], []),
+        ([sent(1, 0, 10), got(3, 40, flags=RST | ACK)], [], []),
         ([sent(1, 0, 10), got(3, 11)], [], []),  # a FIN
         ([sent(1, 0, 10), got(3, 12)], [(10, 2, 1, 3)], [(10, 2, 1, 3)]),
         ([sent(1, 0, 10), sent(2, 30, flags=FIN)], [(10, 20, 1, 2)], []),
@@ -86,7 +77,7 @@ def test_ranges_beyond_a_hole_are_sorted_and_joined() -> None:
         ([sent(0, 0, 9), sent(1, 0, 9)], True, ""),  # it is sent again, so nothing was acknowledged
         ([sent(0), got(1, 2)], False, "acks"),
         ([sent(0), got(1, 1)], False, ""),
-        ([got(0, 9, RST), sent(0, 0, 70_000)], True, "data"),
+        ([got(0, 9, flags=RST), sent(0, 0, 70_000)], True, "data"),
     ],
 )
 def test_a_capture_of_one_direction_has_data_or_acknowledgments(

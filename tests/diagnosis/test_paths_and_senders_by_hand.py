@@ -10,28 +10,13 @@ import pytest
 from cwndlab.apps.diagnosis import from_records, policing, run_bottleneck
 from cwndlab.apps.diagnosis.bottleneck import Bottleneck
 from cwndlab.apps.diagnosis.causes import CAUSES
-from cwndlab.apps.diagnosis.conversation import ACK, FIN, RST, SYN, Blocks, Conversation, Drop, Packet
+from cwndlab.apps.diagnosis.conversation import FIN, RST, SYN, Blocks, Conversation, Drop, Packet
 from cwndlab.apps.diagnosis.keep_alive import mark_probes
 from cwndlab.apps.diagnosis.link_use import explain_share, used_share
 from cwndlab.apps.diagnosis.pacing import paces
-from cwndlab.apps.diagnosis.summary import Summary
 from cwndlab.apps.diagnosis.waits import Wait
 from dataclass_kinds import kinds
-
-MS = 1_000_000
-
-
-def sent(ms: float, seq: int = 0, length: int = 0, flags: int = ACK, **more: Any) -> Packet:
-    return Packet(round(ms * MS), True, seq, length, 0, 0, flags, **more)
-
-
-def got(ms: float, ack: int = 0, window: int = 9000, length: int = 0, **more: Any) -> Packet:
-    return Packet(round(ms * MS), False, 0, length, ack, window, more.pop("flags", ACK), **more)
-
-
-def summary(**changes: Any) -> Summary:
-    return replace(Summary("a > b", 2.0, 500_000, 400, 8, (0.04, 0.0525), {"cwnd": 1.5}), **changes)
-
+from made_packets import MS, got, sent
 
 NECK = Bottleneck(8e6, 0.04, "34 packets")
 

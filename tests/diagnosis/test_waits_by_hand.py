@@ -19,18 +19,11 @@ from cwndlab.apps.diagnosis.conversation import (
     Packet,
 )
 from cwndlab.apps.diagnosis.waits import find_all_waits, find_waits, round_trips, shortest_rtt
-
-MS = 1_000_000
+from made_packets import MS, got
 
 
 def sent(ms: float, seq: int = 0, length: int = 1000, flags: int = ACK, **more: Any) -> Packet:
     return Packet(round(ms * MS), True, seq, length, 0, 0, flags, **more)
-
-
-def got(
-    ms: float, ack: int = 0, window: int = 9000, length: int = 0, flags: int = ACK, **more: Any
-) -> Packet:
-    return Packet(round(ms * MS), False, 0, length, ack, window, flags, **more)
 
 
 #: A segment, which is acknowledged after 20 ms.

@@ -11,22 +11,9 @@ from cwndlab.apps.diagnosis.bottleneck import size_text
 from cwndlab.apps.diagnosis.causes import CAUSES
 from cwndlab.apps.diagnosis.conversation import ACK, FIN, SYN, Conversation, Drop, Known, Packet
 from cwndlab.apps.diagnosis.diagnosis import Diagnosis, Explanation, Step, explain
-from cwndlab.apps.diagnosis.summary import Summary, length_text, summarize_all
+from cwndlab.apps.diagnosis.summary import length_text, summarize_all
 from cwndlab.apps.diagnosis.waits import Wait
-
-MS = 1_000_000
-
-
-def sent(ms: float, seq: int = 0, length: int = 0, flags: int = ACK, **more: Any) -> Packet:
-    return Packet(round(ms * MS), True, seq, length, 0, 0, flags, **more)
-
-
-def got(ms: float, ack: int = 0, window: int = 9000, length: int = 0, **more: Any) -> Packet:
-    return Packet(round(ms * MS), False, 0, length, ack, window, more.pop("flags", ACK), **more)
-
-
-def summary(**changes: Any) -> Summary:
-    return replace(Summary("a > b", 2.0, 500_000, 400, 8, (0.04, 0.0525), {"cwnd": 1.5}), **changes)
+from made_packets import MS, got, sent, summary
 
 
 @pytest.mark.parametrize(
