@@ -117,8 +117,10 @@ def time_sequence_rows(
             np.floor(np.clip((v - lowest) / max(highest - lowest, 1.0), 0.0, 1.0) * 2 * height)
             for v in (number, start)
         )
-        pixel = np.column_stack((np.unique(event, return_inverse=True)[1], x, y, y2))
-        order = order[np.sort(np.unique(pixel[order], axis=0, return_index=True)[1])]
+        kinds, kind = np.unique(event, return_inverse=True)
+        shape = len(kinds), 2 * width + 1, 2 * height + 1, 2 * height + 1
+        pixel = np.ravel_multi_index((kind, *(part.astype(np.int64) for part in (x, y, y2))), shape)
+        order = order[np.sort(np.unique(pixel[order], return_index=True)[1])]
     return [
         {"time": round(float(time[k]), 6), "segment": int(number[k]), "event": str(event[k])}
         | ({"from": int(start[k])} if event[k] == SACK else {})
