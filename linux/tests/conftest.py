@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
-from _pytest.approx import ApproxScalar
 from users import User
 
 import cwndlab
@@ -20,11 +18,6 @@ import cwndlab_linux
 from cwndlab_linux import kernel_doctor as doctor
 from cwndlab_linux.router_program import find_router
 from cwndlab_linux.virtual import doctor as virtual_doctor
-
-# Numbers agree to rounding unless a test states a tolerance: with pytest's 1e-6, a wrong 1e9 would pass.
-ApproxScalar.DEFAULT_RELATIVE_TOLERANCE = 1e-11
-# As for the other tests (tests/conftest.py).
-signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: Where both packages are.
 OURS = [str(Path(str(package.__file__)).parents[1]) for package in (cwndlab, cwndlab_linux)]
